@@ -1,0 +1,57 @@
+# `make` alone prints what there is to do. Every target creates .venv and installs what it needs.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+JOBS   ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-fast check format docs bench stress clean
+
+help: ## show this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## create .venv with the package and all development tools
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,check,demo]'
+	touch $@
+
+$(VENV)/.bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	touch $@
+
+demo: $(STAMP) ## two racing writers, pruning and time travel, in your terminal
+	@$(BIN)/python examples/demo.py
+
+test: $(STAMP) ## run all tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not stress'
+
+test-fast: $(STAMP) ## run the quick tests only
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not slow and not stress'
+
+check: $(STAMP) ## lint, types, layers, generated pages
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m indextables.core.options --check docs/reference/options.md
+
+format: $(STAMP) ## format the code and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(STAMP) ## write the generated reference pages
+	$(BIN)/python -m indextables.core.options --write docs/reference/options.md
+
+bench: $(VENV)/.bench ## compare with deltalake and pyiceberg in the same run
+	$(BIN)/python bench/run.py
+
+stress: $(STAMP) ## full-size races and 20,000 simulated schedules (about an hour)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m stress --timeout 7200 -s
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .bench

@@ -1,0 +1,1 @@
+"""Full-text search as a table format."""

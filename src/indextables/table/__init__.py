@@ -1,0 +1,1 @@
+"""`Table`: a thin façade with one module per verb."""
