@@ -55,7 +55,7 @@ class Threads:
         self, calls: Sequence[Callable[[], T]], *, limit: int | None = None, timeout_seconds: float | None = None
     ) -> list[T]:
         """See `Workers.together`."""
-        if len(calls) <= 1 and timeout_seconds is None or limit == 1 or getattr(self._inside, "yes", False):
+        if (len(calls) <= 1 and timeout_seconds is None) or limit == 1 or getattr(self._inside, "yes", False):
             return [call() for call in calls]
         queue = _Queue(calls)
         helpers = min(len(calls), limit or self._max_workers)
