@@ -1,0 +1,363 @@
+"""Every `spark.indextables.*` key, declared once.
+
+A constant is named after its key: `transaction.retry.maxAttempts` is `TRANSACTION_RETRY_MAX_ATTEMPTS`. The reference page is
+generated from these lines, and a test holds names, keys and page together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from indextables.core.options.kinds import split_list
+from indextables.core.options.model import Family, Option, Section
+
+TYPE_NAMES = ("text", "string", "json", "ip")
+"""How a column can be indexed; as the last part of an `indexing.typemap` key, the list form."""
+
+
+def _check_typemap(member: str, value: str) -> str | None:
+    if member.lower() in TYPE_NAMES:
+        return _check_columns(member, value)
+    return None if value.lower() in TYPE_NAMES else f"expected one of {', '.join(TYPE_NAMES)}"
+
+
+def _check_columns(_member: str, value: str) -> str | None:
+    try:
+        split_list(value)
+    except ValueError:
+        return "expected names with commas between them"
+    return None
+
+
+def _check_record_option(member: str, value: str) -> str | None:
+    if member.lower() not in ("basic", "freq", "position"):
+        return "the last part of the key is one of basic, freq, position"
+    return _check_columns(member, value)
+
+
+_commits = Section("Commits", "How a change becomes a version of the table, and what happens when two writers meet.")
+TRANSACTION_RETRY_MAX_ATTEMPTS = _commits.whole(
+    "transaction.retry.maxAttempts",
+    10,
+    "How often a commit that lost a race is tried again at the next version before it gives up.",
+    minimum=1,
+    unit="attempts",
+)
+TRANSACTION_RETRY_BASE_DELAY_MS = _commits.milliseconds(
+    "transaction.retry.baseDelayMs",
+    100,
+    "Upper end of the random wait before the second attempt; it doubles with every further one.",
+)
+TRANSACTION_RETRY_MAX_DELAY_MS = _commits.milliseconds(
+    "transaction.retry.maxDelayMs", 5_000, "The longest wait between two attempts."
+)
+TRANSACTION_COMPRESSION_ENABLED = _commits.flag(
+    "transaction.compression.enabled", True, "Write version files as gzip streams. Reading takes either form."
+)
+TRANSACTION_MAX_VERSION_FILE_BYTES = _commits.size(
+    "transaction.maxVersionFileBytes",
+    1 << 30,
+    "The largest version file, once unpacked, that is read or written. A protection against damaged or hostile logs.",
+)
+TRANSACTION_ADOPT_FOREIGN = _commits.flag(
+    "transaction.adoptForeign",
+    False,
+    "Allow writing to a table that another implementation commits by states alone. Its own writers cannot follow then.",
+)
+TRANSACTION_USE_OPTIMIZED = _commits.flag(
+    "transaction.useOptimized", True, "Accepted for compatibility, without effect: there is only one kind of log."
+)
+
+_reading = Section("Reading the log", "How a table is opened and refreshed.")
+TRANSACTION_MAX_STALENESS = _reading.seconds(
+    "transaction.maxStaleness",
+    0,
+    "A snapshot checked within this time is served again without asking the store. 0: every open and refresh asks.",
+)
+TRANSACTION_CACHE_ENABLED = _reading.flag(
+    "transaction.cache.enabled", True, "Keep the parsed log of the tables this process has opened."
+)
+TRANSACTION_CACHE_EXPIRATION_SECONDS = _reading.seconds(
+    "transaction.cache.expirationSeconds",
+    300,
+    "How long an unused table stays in the cache. It bounds memory, not freshness: see `transaction.maxStaleness`.",
+)
+CHECKPOINT_PARALLELISM = _reading.whole(
+    "checkpoint.parallelism",
+    4,
+    "Log objects read at the same time. Where `state.read.parallelism` is set too, the larger one holds.",
+    minimum=1,
+    unit="reads",
+)
+STATE_READ_PARALLELISM = _reading.whole(
+    "state.read.parallelism",
+    8,
+    "Manifests read at the same time. Where `checkpoint.parallelism` is set too, the larger one holds.",
+    minimum=1,
+    unit="reads",
+)
+CHECKPOINT_READ_TIMEOUT_SECONDS = _reading.seconds(
+    "checkpoint.read.timeoutSeconds", 30, "How long reading the log may take before it fails with `LogReadTimeout`."
+)
+
+_state = Section(
+    "Checkpoints and state", "How the log is summed up, so that opening a table does not replay all of it."
+)
+CHECKPOINT_ENABLED = _state.flag(
+    "checkpoint.enabled", True, "Write a checkpoint after every `checkpoint.interval` versions."
+)
+CHECKPOINT_INTERVAL = _state.whole(
+    "checkpoint.interval", 10, "Versions between two checkpoints.", minimum=1, unit="versions"
+)
+CHECKPOINT_MULTIPART_MAX_ACTIONS_PER_PART = _state.whole(
+    "checkpoint.multipart.maxActionsPerPart",
+    50_000,
+    "A JSON checkpoint with more actions than this is written in several parts.",
+    minimum=1,
+    unit="actions",
+)
+STATE_FORMAT = _state.choice(
+    "state.format",
+    "avro",
+    "The form of checkpoints: `avro` states, or `json` for readers that know nothing newer.",
+    ("avro", "json"),
+)
+STATE_COMPRESSION = _state.choice(
+    "state.compression", "zstd", "The compression inside Avro states and manifests.", ("zstd", "snappy", "none")
+)
+STATE_COMPRESSION_LEVEL = _state.whole(
+    "state.compressionLevel", 3, "The zstd level; higher is smaller and slower.", minimum=1, maximum=22
+)
+STATE_ENTRIES_PER_MANIFEST = _state.whole(
+    "state.entriesPerManifest",
+    50_000,
+    "The most files one manifest describes. Fewer where that makes one partition cheaper to read.",
+    minimum=1,
+    unit="files",
+)
+STATE_RETRY_MAX_ATTEMPTS = _state.whole(
+    "state.retry.maxAttempts", 10, "How often writing a state is tried.", minimum=1, unit="attempts"
+)
+STATE_RETRY_BASE_DELAY_MS = _state.milliseconds(
+    "state.retry.baseDelayMs",
+    100,
+    "Upper end of the random wait before a state is tried again; it doubles with every further attempt.",
+)
+STATE_RETRY_MAX_DELAY_MS = _state.milliseconds(
+    "state.retry.maxDelayMs", 5_000, "The longest wait between two attempts to write a state."
+)
+STATE_SCHEMA_RENORMALIZE_THRESHOLD = _state.whole(
+    "state.schema.renormalizeThreshold",
+    5,
+    "References to index schemas are brought into one form when a state names more different ones than this.",
+    unit="schemas",
+)
+STATE_COMPACTION_TOMBSTONE_THRESHOLD = _state.ratio(
+    "state.compaction.tombstoneThreshold",
+    0.10,
+    "A state with more tombstones than this share of its files is compacted.",
+)
+STATE_COMPACTION_MAX_MANIFESTS = _state.whole(
+    "state.compaction.maxManifests",
+    20,
+    "A state with more manifests than this that are less than half full is compacted.",
+    minimum=1,
+    unit="manifests",
+)
+STATE_COMPACTION_LARGE_REMOVE_THRESHOLD = _state.whole(
+    "state.compaction.largeRemoveThreshold",
+    2**31 - 1,
+    "A commit that removes more files than this is followed by a compaction. The default, also spelled `MAX_INT`: never.",
+    minimum=1,
+    unit="files",
+)
+STATE_COMPACTION_AFTER_MERGE = _state.flag(
+    "state.compaction.afterMerge", True, "Compact the state after splits were merged."
+)
+
+_retention = Section(
+    "Retention and clean-up",
+    "How long the past stays readable. Nothing that a current reader or writer may need is deleted, whatever these say.",
+)
+SAFETY_AGE_HOURS = _retention.hours(
+    "safetyAge.hours",
+    72,
+    "No file younger than this is ever deleted, and a commit whose upload began more than half of it ago is refused. "
+    "It must be longer than the longest write; less than an hour is for tests only.",
+    scope="table",
+)
+TXN_RETENTION_HOURS = _retention.hours(
+    "txn.retention.hours",
+    720,
+    "How long the table remembers the last batch of an exactly-once writer that went silent.",
+    scope="table",
+)
+LOG_RETENTION_DURATION = _retention.milliseconds(
+    "logRetention.duration",
+    30 * 86_400_000,
+    "How far back time travel reaches. Where `purge.txLogRetentionHours` is set too, the longer one holds.",
+)
+PURGE_TX_LOG_RETENTION_HOURS = _retention.hours(
+    "purge.txLogRetentionHours",
+    720,
+    "The same as `logRetention.duration`, in hours. Where both are set, the longer one holds.",
+)
+CHECKPOINT_RETENTION_DURATION = _retention.milliseconds(
+    "checkpointRetention.duration",
+    2 * 3_600_000,
+    "How long an old checkpoint or state is kept. Where `state.retention.hours` is set too, the longer one holds.",
+)
+STATE_RETENTION_VERSIONS = _retention.whole(
+    "state.retention.versions", 2, "How many states are kept, however old they are.", minimum=1, unit="states"
+)
+STATE_RETENTION_HOURS = _retention.hours(
+    "state.retention.hours",
+    168,
+    "How long an old state is kept. Where `checkpointRetention.duration` is set too, the longer one holds.",
+)
+STATE_GC_MIN_MANIFEST_AGE_HOURS = _retention.hours(
+    "state.gc.minManifestAgeHours",
+    1,
+    "Manifests that no state names are kept for this long at least. A shorter time than `safetyAge.hours` has no effect.",
+)
+CLEANUP_ENABLED = _retention.flag("cleanup.enabled", True, "Clean the log up after an automatic checkpoint.")
+CLEANUP_FAILURE_POLICY = _retention.choice(
+    "cleanup.failurePolicy",
+    "continue",
+    "What clean-up does when a delete fails: `continue` with the others and report it, or `fail`.",
+    ("continue", "fail"),
+)
+CLEANUP_DRY_RUN = _retention.flag("cleanup.dryRun", False, "Report what clean-up would delete, and delete nothing.")
+PURGE_ON_WRITE_ENABLED = _retention.flag(
+    "purgeOnWrite.enabled", False, "Remove orphaned splits and old versions after a write."
+)
+MERGE_ON_WRITE_ENABLED = _retention.flag(
+    "mergeOnWrite.enabled", False, "Merge small splits after a write that leaves too many of them."
+)
+MERGE_ON_WRITE_ASYNC_ENABLED = _retention.flag(
+    "mergeOnWrite.async.enabled", True, "Let that merge run in the background instead of making the write wait."
+)
+
+_stats = Section("Statistics", "The bounds per file that let a query skip files it cannot match.")
+STATS_TRUNCATION_ENABLED = _stats.flag(
+    "stats.truncation.enabled", True, "Shorten long texts in the bounds. Skipping stays correct, only less sharp."
+)
+STATS_TRUNCATION_MAX_LENGTH = _stats.whole(
+    "stats.truncation.maxLength", 32, "The length that bounds are shortened to.", minimum=1, unit="characters"
+)
+DATA_SKIPPING_STATS_COLUMNS = _stats.columns(
+    "dataSkippingStatsColumns",
+    "The columns to keep bounds for. Not set: the first `dataSkippingNumIndexedCols` columns.",
+)
+DATA_SKIPPING_NUM_INDEXED_COLS = _stats.whole(
+    "dataSkippingNumIndexedCols",
+    32,
+    "Bounds are kept for this many columns, counted from the first. -1: for all of them.",
+    minimum=-1,
+    unit="columns",
+)
+
+_indexing = Section("Indexing", "How columns are indexed. What is stored with the table is fixed when it is created.")
+INDEXING_TYPEMAP = _indexing.family(
+    "indexing.typemap",
+    "column or type",
+    "`text`, `string`, `json` or `ip` after a column; a list of columns after a type",
+    "How a column is indexed: `indexing.typemap.message=text`, or for several columns at once "
+    "`indexing.typemap.text=message,title`.",
+    check=_check_typemap,
+)
+INDEXING_FASTFIELDS = _indexing.columns(
+    "indexing.fastfields",
+    "Columns to keep in columnar form beside the index, for sorting and aggregates.",
+    scope="table",
+)
+INDEXING_LOOKUPFIELDS = _indexing.columns(
+    "indexing.lookupfields",
+    "Number, boolean, date and timestamp columns to index value by value, for fast look-ups of single values.",
+    scope="table",
+)
+INDEXING_TOKENIZER = _indexing.family(
+    "indexing.tokenizer",
+    "tokenizer",
+    "a list of columns",
+    "The tokenizer of `text` columns, such as `indexing.tokenizer.en_stem=message`.",
+    check=_check_columns,
+)
+INDEXING_INDEXRECORDOPTION = _indexing.family(
+    "indexing.indexrecordoption",
+    "basic, freq or position",
+    "a list of columns",
+    "What the index remembers of each word: `basic` (that it occurs), `freq` (how often), `position` (where: phrases).",
+    check=_check_record_option,
+)
+INDEXING_TEXT_MAX_TOKEN_LENGTH = _indexing.whole(
+    "indexing.text.maxTokenLength",
+    255,
+    "Words longer than this are not indexed.",
+    minimum=1,
+    maximum=65_530,
+    unit="bytes",
+    scope="table",
+)
+INDEX_WRITER_HEAP_SIZE = _indexing.size(
+    "indexWriter.heapSize",
+    100_000_000,
+    "Memory of one index writer. Less makes more segments and slower writes, more gains nothing.",
+    minimum=15_000_000,
+    maximum=4_293_967_295,
+)
+INDEX_WRITER_THREADS = _indexing.whole(
+    "indexWriter.threads", 2, "Splits built at the same time by one process.", minimum=1, unit="splits"
+)
+
+_storage = Section(
+    "Object stores",
+    "How stores are reached. Credentials that are not set here are looked for where the store's own tools look for them.",
+)
+STORAGE_RETRY_MAX_ATTEMPTS = _storage.whole(
+    "storage.retry.maxAttempts", 8, "How often a request that may be repeated is tried.", minimum=1, unit="attempts"
+)
+STORAGE_RETRY_BASE_DELAY_MS = _storage.milliseconds(
+    "storage.retry.baseDelayMs",
+    50,
+    "Upper end of the random wait before a request is repeated; it doubles with every further one.",
+)
+STORAGE_RETRY_MAX_DELAY_MS = _storage.milliseconds(
+    "storage.retry.maxDelayMs", 5_000, "The longest wait between two tries of a request."
+)
+STORAGE_TIMEOUT_SECONDS = _storage.seconds("storage.timeoutSeconds", 30, "How long one request may take.")
+STORAGE_CONNECT_TIMEOUT_SECONDS = _storage.seconds(
+    "storage.connectTimeoutSeconds", 5, "How long connecting to the store may take."
+)
+AWS_ACCESS_KEY = _storage.text("aws.accessKey", "S3 access key id.", secret=True)
+AWS_SECRET_KEY = _storage.text("aws.secretKey", "S3 secret access key.", secret=True)
+AWS_SESSION_TOKEN = _storage.text("aws.sessionToken", "Token of temporary S3 credentials.", secret=True)
+AWS_REGION = _storage.text("aws.region", "Region of the bucket.")
+AWS_ENDPOINT = _storage.text("aws.endpoint", "URL of an S3-compatible service.")
+AWS_PATH_STYLE_ACCESS = _storage.flag(
+    "aws.pathStyleAccess",
+    False,
+    "Put the bucket into the path instead of the host name, as most S3-compatible services want.",
+)
+AWS_ALLOW_HTTP = _storage.flag("aws.allowHttp", False, "Allow an endpoint without TLS.")
+AZURE_ACCOUNT_NAME = _storage.text("azure.accountName", "Storage account.")
+AZURE_ACCOUNT_KEY = _storage.text("azure.accountKey", "Key of the storage account.", secret=True)
+AZURE_SAS_TOKEN = _storage.text("azure.sasToken", "Shared access signature.", secret=True)
+AZURE_ENDPOINT = _storage.text("azure.endpoint", "URL of the blob service, where it is not Azure's own.")
+AZURE_ALLOW_HTTP = _storage.flag("azure.allowHttp", False, "Allow an endpoint without TLS.")
+GCP_SERVICE_ACCOUNT_KEY = _storage.text(
+    "gcp.serviceAccountKey", "Service account key, as the JSON text that Google hands out.", secret=True
+)
+GCP_ENDPOINT = _storage.text("gcp.endpoint", "URL of a service that speaks Google's protocol.")
+
+SECTIONS: tuple[Section, ...] = (_commits, _reading, _state, _retention, _stats, _indexing, _storage)
+
+OPTIONS: dict[str, Option[Any]] = {
+    entry.key.lower(): entry for section in SECTIONS for entry in section.entries if isinstance(entry, Option)
+}
+"""Every option by its full key in lower case."""
+
+FAMILIES: dict[str, Family] = {
+    entry.key.lower(): entry for section in SECTIONS for entry in section.entries if isinstance(entry, Family)
+}
+"""Every family by its full key in lower case."""

@@ -1,0 +1,86 @@
+"""What this process remembers of logs it has read.
+
+Log objects never change once written, so a version file's content is remembered under the table's id and its number, never
+under the path alone: a table dropped and created again at the same place shares nothing with its predecessor. The newest
+snapshot of a URL is remembered too, but only as a place to start from: it is refreshed (two requests) before anybody sees
+it, unless the caller asks for bounded staleness.
+
+Entries live for `transaction.cache.expirationSeconds` and are dropped least recently used first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["snapshot", "version", "checkpoint"]
+
+_LIMITS: dict[Kind, int] = {"snapshot": 64, "version": 1000, "checkpoint": 8}
+
+
+@dataclass(frozen=True)
+class CacheStats:
+    """How often a kind of entry was asked for, and found."""
+
+    hits: int = 0
+    misses: int = 0
+    entries: int = 0
+
+
+class LogCache:
+    """A small thread-safe cache with a limit and a time to live per kind."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: dict[Kind, OrderedDict[Hashable, tuple[float, Any]]] = {kind: OrderedDict() for kind in _LIMITS}
+        self._hits = dict.fromkeys(_LIMITS, 0)
+        self._misses = dict.fromkeys(_LIMITS, 0)
+
+    def get(self, kind: Kind, key: Hashable, *, now: float, ttl_seconds: float) -> Any | None:
+        """The entry, unless it is older than its time to live."""
+        with self._lock:
+            found = self._entries[kind].get(key)
+            if found is None or now - found[0] > ttl_seconds:
+                self._entries[kind].pop(key, None)
+                self._misses[kind] += 1
+                return None
+            self._entries[kind].move_to_end(key)
+            self._hits[kind] += 1
+            return found[1]
+
+    def put(self, kind: Kind, key: Hashable, value: Any, *, now: float) -> None:
+        """Remember an entry."""
+        with self._lock:
+            entries = self._entries[kind]
+            entries[key] = (now, value)
+            entries.move_to_end(key)
+            while len(entries) > _LIMITS[kind]:
+                entries.popitem(last=False)
+
+    def forget(self, url: str, table_id: str | None = None) -> None:
+        """Drop all that is known of a URL, and of the table that was there."""
+        with self._lock:
+            self._entries["snapshot"].pop(url, None)
+            for kind in ("version", "checkpoint"):
+                entries = self._entries[kind]  # type: ignore[index]
+                for key in [key for key in entries if isinstance(key, tuple) and key[0] == table_id]:
+                    del entries[key]
+
+    def clear(self) -> None:
+        """Drop everything; the counts stay."""
+        with self._lock:
+            for entries in self._entries.values():
+                entries.clear()
+
+    def stats(self) -> dict[Kind, CacheStats]:
+        """Hits and misses per kind since the process started."""
+        with self._lock:
+            return {
+                kind: CacheStats(self._hits[kind], self._misses[kind], len(self._entries[kind])) for kind in _LIMITS
+            }
+
+
+PROCESS_CACHE = LogCache()

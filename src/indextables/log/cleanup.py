@@ -1,0 +1,187 @@
+"""Clean-up: deleting version files and checkpoints that nothing needs any more.
+
+What may go is decided by what others could still be doing, never by hope:
+
+    0 ············· floor ··················· newest
+      may go          │ stays: time travel inside the retention starts here
+
+The **floor** is the newest usable checkpoint that is at least an hour old and at or below the version that was in force when
+the retention began, so that every version inside the retention can still be reached. Below it, version files go once they
+are older than the safety age; version 0 (the table's identity), the newest version and the newest checkpoint's version
+never go. Other checkpoints are thinned only above the floor that half a safety age more would give, and only a safety age
+after their successor was written: a reader that found one has that long to finish.
+
+All ages are by the store's clock: a probe object tells what time it is there. Version 0 is looked at before each delete
+call, and a plan older than ten minutes is made again: somebody may have dropped the table and created another in its place.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from indextables.core import options as opt
+from indextables.core.errors import LogError, ObjectNotFound, StorageError
+from indextables.log.checkpoint import NotThisTable, fetch_checkpoint, load_checkpoint
+from indextables.log.layout import PROBE, checkpoint_key, version_key
+from indextables.log.listing import Listing, list_states, list_versions
+from indextables.log.refresh import head_or_none
+from indextables.log.snapshot import Snapshot
+from indextables.log.tablelog import TableLog
+from indextables.storage.store import ObjectMeta
+
+logger = logging.getLogger("indextables")
+
+_SETTLED_MS = 3_600_000
+_PLAN_SECONDS = 600.0
+_ROUNDS = 3
+_BATCH = 1000
+
+
+@dataclass
+class CleanupReport:
+    """What a clean-up deleted, or would delete (`dry_run`), and what it could not."""
+
+    dry_run: bool
+    floor: int | None = None
+    deleted: list[str] = field(default_factory=list)
+    failed: dict[str, StorageError] = field(default_factory=dict)
+    stopped: str | None = None
+    """Why it ended early: the table was replaced, or there is nothing that may go."""
+
+
+def clean_up(log: TableLog, snapshot: Snapshot, *, dry_run: bool | None = None) -> CleanupReport:
+    """Delete what the rules allow. `dry_run` overrules `cleanup.dryRun`."""
+    preview = log.options[opt.CLEANUP_DRY_RUN] if dry_run is None else dry_run
+    report = CleanupReport(preview)
+    for _ in range(_ROUNDS):
+        planned = log.clock.boot()
+        plan = make_plan(log, snapshot)
+        report.floor = plan.floor
+        report.stopped = plan.stopped
+        if preview:
+            report.deleted = plan.keys
+            return report
+        if _carry_out(log, snapshot, plan, planned, report):
+            return report
+    report.stopped = "deleting took so long that the plan was made anew three times; the rest is left for the next run"
+    return report
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What may go, in the order in which it goes."""
+
+    keys: list[str]
+    floor: int | None = None
+    stopped: str | None = None
+
+
+def make_plan(log: TableLog, snapshot: Snapshot) -> Plan:
+    """List the log and decide what may go."""
+    now = _store_time(log)
+    listing = list_versions(log.store, 0)
+    listing.states = list_states(log.store, 0)
+    zero = head_or_none(log, version_key(0))
+    if (zero.etag if zero else None) != snapshot.anchor:
+        return Plan([], stopped="version 0 is not the one that was opened: the table was replaced")
+    if listing.states:
+        return Plan([], stopped="the table has Avro states, which this release cannot check")
+    if not listing.versions or not listing.checkpoints:
+        return Plan([], stopped="there is no checkpoint that could replace version files")
+    retention_ms = opt.log_retention_ms(log.options)
+    floor = _floor(log, snapshot, listing, now, retention_ms)
+    if floor is None:
+        return Plan([], stopped="no usable checkpoint is old enough to replace version files")
+    safety_ms = int(snapshot.safety_age_seconds * 1000)
+    keys = _versions_to_go(listing, floor, now, safety_ms)
+    keys += _checkpoints_to_go(log, listing, floor, now, retention_ms, safety_ms)
+    return Plan(keys, floor)
+
+
+def _store_time(log: TableLog) -> int:
+    log.store.put(PROBE, b"clean-up asks what time it is here\n")
+    return log.store.head(PROBE).last_modified_ms
+
+
+def _floor(log: TableLog, snapshot: Snapshot, listing: Listing, now: int, retention_ms: int) -> int | None:
+    in_force = _in_force(listing, now - retention_ms)
+    highest = max(in_force if in_force is not None else -1, snapshot.floor)
+    for version in sorted(listing.checkpoints, reverse=True):
+        settled = now - listing.checkpoints[version].last_modified_ms >= _SETTLED_MS
+        if version <= highest and settled and _usable(log, snapshot, version):
+            return version
+    return None
+
+
+def _in_force(listing: Listing, moment_ms: int) -> int | None:
+    """The newest version that was there at a moment, by the store's clock."""
+    return max((number for number, meta in listing.versions.items() if meta.last_modified_ms <= moment_ms), default=None)
+
+
+def _usable(log: TableLog, snapshot: Snapshot, version: int) -> bool:
+    try:
+        load_checkpoint(log, version, fetch_checkpoint(log, version), snapshot.table_id)
+    except (NotThisTable, ObjectNotFound, LogError) as error:
+        logger.warning("table %s: checkpoint %d is no floor for clean-up: %s", log.url, version, error)
+        return False
+    return True
+
+
+def _versions_to_go(listing: Listing, floor: int, now: int, safety_ms: int) -> list[str]:
+    protected = {0, listing.newest_version, max(listing.checkpoints)}
+    return [
+        version_key(number)
+        for number, meta in sorted(listing.versions.items())
+        if number < floor and number not in protected and now - meta.last_modified_ms >= safety_ms
+    ]
+
+
+def _checkpoints_to_go(
+    log: TableLog, listing: Listing, floor: int, now: int, retention_ms: int, safety_ms: int
+) -> list[str]:
+    """Checkpoints before their parts, so that a checkpoint that is there is whole; then parts that belong to none."""
+    versions = sorted(listing.checkpoints)
+    margin = _in_force(listing, now - retention_ms + safety_ms // 2)
+    thin_above = max((number for number in versions if margin is None or number <= margin), default=floor)
+    kept = log.options[opt.STATE_RETENTION_VERSIONS]
+    keep_ms = max(safety_ms, opt.state_retention_ms(log.options))
+    keys: list[str] = []
+    for index, number in enumerate(versions[:-1]):
+        successor = listing.checkpoints[versions[index + 1]]
+        if number == floor or (floor < number <= thin_above) or index >= len(versions) - 1 - kept:
+            continue
+        if now - successor.last_modified_ms >= keep_ms:
+            keys.append(checkpoint_key(number))
+            keys += _old_keys(listing.parts.get(number, ()), now, safety_ms)
+    for number, parts in listing.parts.items():
+        if number not in listing.checkpoints and number < versions[-1]:
+            keys += _old_keys(parts, now, safety_ms)
+    return keys
+
+
+def _old_keys(metas: Iterable[ObjectMeta], now: int, safety_ms: int) -> list[str]:
+    return [meta.key for meta in metas if now - meta.last_modified_ms >= safety_ms]
+
+
+def _carry_out(log: TableLog, snapshot: Snapshot, plan: Plan, planned: float, report: CleanupReport) -> bool:
+    """Delete in batches. False when the plan grew too old on the way."""
+    strict = log.options[opt.CLEANUP_FAILURE_POLICY] == "fail"
+    todo = [key for key in plan.keys if key not in report.failed]
+    for start in range(0, len(todo), _BATCH):
+        batch = todo[start : start + _BATCH]
+        if log.clock.boot() - planned > _PLAN_SECONDS:
+            return False
+        zero = head_or_none(log, version_key(0))
+        if (zero.etag if zero else None) != snapshot.anchor:
+            report.stopped = "version 0 changed: the table was replaced"
+            return True
+        failed = log.store.delete(batch)
+        report.deleted += [key for key in batch if key not in failed]
+        report.failed.update(failed)
+        for key, error in failed.items():
+            logger.warning("table %s: clean-up could not delete %s: %s", log.url, key, error)
+        if failed and strict:
+            raise next(iter(failed.values()))
+    return True

@@ -1,0 +1,282 @@
+"""Bytes of a log object ⇄ `Actions`.
+
+Reading is liberal: plain text, gzip, or gzip behind the two bytes `01 01` that an older implementation puts in front;
+unknown actions and unknown fields are ignored; numbers where text belongs are taken as text. Writing is strict. The fast way
+in is one typed decode of the whole file; whatever it does not like is decoded again line by line, leniently, and only what
+cannot be read that way either is an error, with the object's name and the line.
+
+Strings that no UTF-8 can hold (half a surrogate pair, left by others when they cut a value) become `?`, as they do when
+the same writers produce Avro. In a path that would be another path, so there it is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import msgspec
+
+from indextables.core.errors import CorruptLog
+from indextables.log.actions import (
+    Actions,
+    AddAction,
+    CommitInfo,
+    MetadataAction,
+    ProtocolAction,
+    RemoveAction,
+    SkipAction,
+    TxnAction,
+)
+
+_GZIP = b"\x1f\x8b"
+_FRAME = b"\x01\x01"
+_PLAIN_START = b"{ \t\r\n"
+_GZIP_LEVEL = 4
+_MAPS_OF_TEXT = frozenset({"partitionValues", "minValues", "maxValues", "tags", "configuration", "options"})
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _Line(msgspec.Struct):
+    """One line on disk: an object whose key says which action it is."""
+
+    add: AddAction | None = None
+    remove: RemoveAction | None = None
+    protocol: ProtocolAction | None = None
+    metaData: MetadataAction | None = None  # noqa: N815 - the name on disk
+    mergeskip: SkipAction | None = None
+    txn: TxnAction | None = None
+    commitInfo: CommitInfo | None = None  # noqa: N815 - the name on disk
+
+
+_decoder = msgspec.json.Decoder(_Line)
+_encoder = msgspec.json.Encoder()
+
+
+def unpack(name: str, raw: bytes, max_bytes: int) -> bytes:
+    """Undo gzip and frame. `name` is for messages; more than `max_bytes` of text is an error before it is in memory."""
+    if not raw:
+        raise CorruptLog(f"{name} is empty: restore it from a backup, or repair the log", object=name)
+    if raw.startswith(_FRAME):
+        raw = raw[len(_FRAME) :]
+        if not raw.startswith(_GZIP):
+            raise CorruptLog(f"{name} starts with 01 01, but no gzip stream follows: it is cut off or damaged", object=name)
+    if raw.startswith(_GZIP):
+        return _gunzip(name, raw, max_bytes)
+    if raw[:1] not in _PLAIN_START or not raw[:1]:
+        raise CorruptLog(
+            f"{name} starts with byte {raw[0]:#04x}, which is neither JSON nor gzip: it is not a log file of this format",
+            object=name,
+        )
+    if len(raw) > max_bytes:
+        _too_large(name, max_bytes)
+    return raw
+
+
+def _gunzip(name: str, raw: bytes, max_bytes: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    rest = raw
+    while rest:
+        stream = zlib.decompressobj(wbits=31)
+        try:
+            part = stream.decompress(rest, max_bytes - size + 1)
+        except zlib.error as error:
+            raise CorruptLog(f"{name} is damaged: {error}", object=name) from error
+        size += len(part)
+        if size > max_bytes:
+            _too_large(name, max_bytes)
+        if not stream.eof:
+            raise CorruptLog(f"{name} is cut off: its gzip stream has no end", object=name)
+        parts.append(part)
+        rest = stream.unused_data
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _too_large(name: str, max_bytes: int) -> NoReturn:
+    raise CorruptLog(
+        f"{name} holds more than {max_bytes} bytes of text; raise spark.indextables.transaction.maxVersionFileBytes "
+        "if that is meant to be",
+        object=name,
+    )
+
+
+def pack(text: bytes, *, compress: bool, framed: bool = False) -> bytes:
+    """The bytes to store: a gzip stream that `zcat` shows, the framed form of the downgrade path, or plain text."""
+    if not compress:
+        return text
+    stream = zlib.compressobj(_GZIP_LEVEL, wbits=31)
+    packed = stream.compress(text) + stream.flush()
+    return _FRAME + packed if framed else packed
+
+
+def decode_actions(name: str, text: bytes) -> Actions:
+    """The actions in the text of a version file or checkpoint."""
+    try:
+        lines = _decoder.decode_lines(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        lines = _decode_leniently(name, text)
+    actions = _by_kind(lines)
+    if not lines:
+        raise CorruptLog(f"{name} holds no actions: it is cut off, or not a version file", object=name)
+    info = actions.commit_info
+    if info is not None and info.num_actions is not None and info.num_actions != len(lines) - 1:
+        raise CorruptLog(
+            f"{name} is cut off: it has {len(lines) - 1} of its {info.num_actions} actions", object=name
+        )
+    return actions
+
+
+def _by_kind(lines: Iterable[_Line]) -> Actions:
+    info: CommitInfo | None = None
+    protocol: ProtocolAction | None = None
+    metadata: MetadataAction | None = None
+    adds: list[AddAction] = []
+    removes: list[RemoveAction] = []
+    skips: list[SkipAction] = []
+    txns: list[TxnAction] = []
+    for line in lines:
+        if line.add is not None:
+            adds.append(line.add)
+        elif line.remove is not None:
+            removes.append(line.remove)
+        else:
+            protocol = line.protocol or protocol
+            metadata = line.metaData or metadata
+            info = info or line.commitInfo
+            if line.mergeskip is not None:
+                skips.append(line.mergeskip)
+            if line.txn is not None:
+                txns.append(line.txn)
+    return Actions(info, protocol, metadata, tuple(txns), tuple(removes), tuple(adds), tuple(skips))
+
+
+def _decode_leniently(name: str, text: bytes) -> list[_Line]:
+    lines = []
+    for number, raw in enumerate(text.split(b"\n"), start=1):
+        if not raw.strip():
+            continue
+        try:
+            value = json.loads(raw.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise CorruptLog(f"{name}, line {number}: not UTF-8 ({error.reason})", object=name) from error
+        except (ValueError, RecursionError) as error:
+            raise CorruptLog(
+                f"{name}, line {number}: not JSON ({error}); the file is cut off or damaged", object=name
+            ) from error
+        if not isinstance(value, dict):
+            raise CorruptLog(
+                f"{name}, line {number}: a JSON {type(value).__name__} where an action, an object, belongs", object=name
+            )
+        lines.append(_lenient_line(f"{name}, line {number}", value))
+    return lines
+
+
+def _lenient_line(where: str, value: dict[str, Any]) -> _Line:
+    known = {key: item for key, item in value.items() if key in _Line.__struct_fields__ and item is not None}
+    for kind, action in known.items():
+        if not isinstance(action, dict):
+            raise CorruptLog(f"{where}: {kind} is not an object", object=where)
+        path = action.get("path")
+        if isinstance(path, str) and _LONE_SURROGATE.search(path):
+            raise CorruptLog(f"{where}: path {path!r} holds half a surrogate pair, which no key can", object=where)
+    try:
+        return msgspec.convert({kind: _clean_action(action) for kind, action in known.items()}, _Line, strict=False)
+    except msgspec.ValidationError as error:
+        raise CorruptLog(f"{where}: {error}", object=where) from error
+
+
+def _clean_action(action: dict[str, Any]) -> dict[str, Any]:
+    cleaned: dict[str, Any] = {}
+    for key, item in action.items():
+        if item is None:
+            continue
+        if key == "format" and isinstance(item, dict):
+            cleaned[key] = _clean_action(item)
+        elif key in _MAPS_OF_TEXT and isinstance(item, dict):
+            cleaned[key] = {_clean_text(k): _as_text(v) for k, v in item.items()}
+        elif key == "configuration" or not isinstance(item, str):
+            cleaned[key] = _clean_value(item)
+        else:
+            cleaned[key] = _clean_text(item)
+    return cleaned
+
+
+def _clean_value(value: Any) -> Any:
+    match value:
+        case str():
+            return _clean_text(value)
+        case list():
+            return [_clean_value(item) for item in value]
+        case dict():
+            return {_clean_text(key): _clean_value(item) for key, item in value.items()}
+        case float() if value.is_integer() and abs(value) < 2**63:
+            return int(value)
+        case _:
+            return value
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value if value is None else _clean_text(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _clean_text(text: str) -> str:
+    return _LONE_SURROGATE.sub("?", text)
+
+
+_ALWAYS_WRITTEN = frozenset(
+    {"path", "partition_values", "size", "modification_time", "data_change", "has_footer_offsets", "format"}
+    | {"partition_columns", "configuration", "operation", "reason", "skip_count"}
+)
+
+
+def _field_plan(kind: type[msgspec.Struct]) -> list[tuple[str, str, bool]]:
+    return [
+        (field.name, field.encode_name, field.required or field.name in _ALWAYS_WRITTEN)
+        for field in msgspec.structs.fields(kind)
+    ]
+
+
+_PLANS = {
+    kind: _field_plan(kind)
+    for kind in (AddAction, RemoveAction, ProtocolAction, MetadataAction, SkipAction, TxnAction, CommitInfo)
+}
+_OPTIONAL_IN_REMOVE = {"partition_values", "size"}
+
+
+def to_json_object(action: msgspec.Struct) -> dict[str, Any]:
+    """An action as the object written to disk: absent fields are left out, null partition values too."""
+    kind = type(action)
+    written: dict[str, Any] = {}
+    for attribute, name, always in _PLANS[kind]:
+        value = getattr(action, attribute)
+        if value is None and (not always or attribute in _OPTIONAL_IN_REMOVE):
+            continue
+        if attribute == "partition_values" and value:
+            value = {key: item for key, item in value.items() if item is not None}
+        written[name] = value
+    return written
+
+
+def encode_actions(actions: Actions) -> bytes:
+    """The text of a version file: commitInfo first, then removes before adds, one object a line, LF at the end."""
+    lines: list[dict[str, Any]] = []
+    info = actions.commit_info
+    if info is not None:
+        info = msgspec.structs.replace(info, num_actions=actions.size)
+        lines.append({"commitInfo": to_json_object(info)})
+    if actions.protocol is not None:
+        lines.append({"protocol": to_json_object(actions.protocol)})
+    if actions.metadata is not None:
+        lines.append({"metaData": to_json_object(actions.metadata)})
+    lines.extend({"txn": to_json_object(action)} for action in actions.txns)
+    lines.extend({"remove": to_json_object(action)} for action in actions.removes)
+    lines.extend({"add": to_json_object(action)} for action in actions.adds)
+    lines.extend({"mergeskip": to_json_object(action)} for action in actions.skips)
+    return _encoder.encode_lines(lines)

@@ -1,0 +1,289 @@
+"""What a commit wants, and whether it still may: decided by one pure function for every attempt.
+
+A `Change` says what the writer means, not yet which actions that is: an overwrite removes whatever is live at **its own**
+version, a merge leaves out the groups whose sources somebody else removed. `decide` turns it into actions against the
+snapshot that an attempt would follow, or raises a conflict that has a name:
+
+    mine                      against what won since `read`
+    append                    passes, whatever data won
+    overwrite, replaceWhere   recomputes what it removes
+    removal of named files    FilesChanged if one is not live any more
+    merge                     groups with all sources live stay; nothing left: no commit
+    metadata                  MetadataChanged after any other change of metadata
+    any                       MetadataChanged, unless the winner only added nullable columns or changed properties that
+                              writing does not depend on; nothing is written when our exactly-once batch is there already
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+
+from indextables.core.errors import CommitError, FilesChanged, MetadataChanged, TableReplaced
+from indextables.core.options import PREFIX
+from indextables.core.predicate import Predicate
+from indextables.core.schema_hash import schema_hash
+from indextables.core.types import spark_json_to_arrow
+from indextables.log.actions import (
+    SCHEMA_KEY,
+    Actions,
+    AddAction,
+    MetadataAction,
+    RemoveAction,
+    SkipAction,
+    TxnAction,
+)
+from indextables.log.files import paths_in
+from indextables.log.protocol import has_feature
+from indextables.log.skipping import prune_files
+from indextables.log.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class MergeGroup:
+    """Files that were rearranged into others, rows unchanged."""
+
+    sources: tuple[str, ...]
+    results: tuple[AddAction, ...]
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Remove what is live at the commit's own version: everything, or the partitions that `where` selects."""
+
+    where: Predicate | None = None
+
+
+@dataclass(frozen=True)
+class MetadataUpdate:
+    """New values for parts of the metadata; a property set to None is dropped."""
+
+    properties: Mapping[str, str | None] | None = None
+    schema_string: str | None = None
+    name: str | None = None
+    description: str | None = None
+
+    def applied_to(self, metadata: MetadataAction) -> MetadataAction:
+        """The metadata with this update."""
+        configuration = dict(metadata.configuration)
+        for key, value in (self.properties or {}).items():
+            if value is None:
+                configuration.pop(key, None)
+            else:
+                configuration[key] = value
+        return msgspec.structs.replace(
+            metadata,
+            configuration=configuration,
+            schema_string=self.schema_string or metadata.schema_string,
+            name=self.name if self.name is not None else metadata.name,
+            description=self.description if self.description is not None else metadata.description,
+        )
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a commit means to do. Parts may be combined."""
+
+    adds: tuple[AddAction, ...] = ()
+    removes: tuple[str, ...] = ()
+    replace: Replace | None = None
+    groups: tuple[MergeGroup, ...] = ()
+    metadata: MetadataUpdate | None = None
+    skips: tuple[SkipAction, ...] = ()
+    txn: TxnAction | None = None
+    data_change: bool = True
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Actions to write at the next version, or None: there is nothing to write, and `reason` says why."""
+
+    actions: Actions | None
+    reason: str = ""
+
+
+def decide(change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> Decision:
+    """What to write after `current`, for a change that was planned on `read`."""
+    if current.table_id != read.table_id:
+        raise TableReplaced(
+            f"table {read.url} was dropped and created again since it was opened (was {read.table_id}, is {current.table_id}); "
+            "open it anew",
+            url=read.url,
+        )
+    if change.txn is not None:
+        latest = current.latest_txn(change.txn.app_id)
+        if latest is not None and latest.version >= change.txn.version:
+            return Decision(None, f"batch {change.txn.version} of {change.txn.app_id} is in the table already")
+    _check_metadata(change, read.metadata, current.metadata, read.url)
+    removes = _removes(change, current)
+    adds = list(change.adds)
+    if change.groups:
+        groups = _live_groups(change, current)
+        if not groups and not adds and not removes:
+            return Decision(None, "the sources of every merged file are gone")
+        removes += [source for group in groups for source in group.sources]
+        adds += [result for group in groups for result in group.results]
+    adds, schemas = _with_schema_refs(adds, current)
+    return Decision(
+        Actions(
+            metadata=_metadata(change, current, schemas),
+            txns=(msgspec.structs.replace(change.txn, last_updated=now_ms),) if change.txn else (),
+            removes=tuple(_remove_actions(removes, current, change.data_change, now_ms)),
+            adds=tuple(_marked(add, data_change=change.data_change) for add in adds),
+            skips=_counted(change.skips, current),
+        )
+    )
+
+
+def _removes(change: Change, current: Snapshot) -> list[str]:
+    removes = list(dict.fromkeys(change.removes))
+    if removes:
+        live = paths_in(current.files, removes)
+        missing = [path for path in removes if path not in live]
+        if missing:
+            raise FilesChanged(
+                f"table {current.url}: {len(missing)} of {len(removes)} files to remove are not live at version "
+                f"{current.version}, the first is {missing[0]!r}; read the table again and plan anew",
+                url=current.url,
+                paths=missing,
+            )
+    if change.replace is not None:
+        named = set(removes)
+        removes += [path for path in _replaced(change.replace, current) if path not in named]
+    return removes
+
+
+def _replaced(replace: Replace, current: Snapshot) -> list[str]:
+    files = current.files
+    if replace.where is not None:
+        files = prune_files(files, replace.where, current.schema, current.metadata.partition_columns)
+    paths: list[str] = files.column("path").to_pylist()
+    return paths
+
+
+def _live_groups(change: Change, current: Snapshot) -> list[MergeGroup]:
+    live = paths_in(current.files, [source for group in change.groups for source in group.sources])
+    return [group for group in change.groups if live.issuperset(group.sources)]
+
+
+def _check_metadata(change: Change, read: MetadataAction, current: MetadataAction, url: str) -> None:
+    if without_schemas(read) == without_schemas(current):
+        return
+    if change.metadata is not None:
+        raise MetadataChanged(
+            f"table {url}: somebody else changed its metadata since it was read; refresh and apply the change again", url=url
+        )
+    what = _breaking_difference(read, current)
+    if what:
+        raise MetadataChanged(
+            f"table {url}: somebody else changed {what} since it was read; refresh and write again", url=url, changed=what
+        )
+
+
+def without_schemas(metadata: MetadataAction) -> MetadataAction:
+    """The metadata without registered doc mappings, which every writer may add to."""
+    plain = {key: value for key, value in metadata.configuration.items() if not key.startswith(SCHEMA_KEY)}
+    return msgspec.structs.replace(metadata, configuration=plain)
+
+
+def _breaking_difference(read: MetadataAction, current: MetadataAction) -> str | None:
+    """What changed that a writer of data depends on; None where nothing did."""
+    if tuple(read.partition_columns) != tuple(current.partition_columns):
+        return "its partition columns"
+    if read.schema_string != current.schema_string and not _only_nullable_added(read, current):
+        return "its schema"
+    for key in sorted(read.configuration.keys() | current.configuration.keys()):
+        if key.lower().startswith(PREFIX) and read.configuration.get(key) != current.configuration.get(key):
+            return f"its property {key}"
+    return None
+
+
+def _only_nullable_added(read: MetadataAction, current: MetadataAction) -> bool:
+    old: pa.Schema = spark_json_to_arrow(read.schema_string)
+    new: pa.Schema = spark_json_to_arrow(current.schema_string)
+    kept = [field for field in new if field.name in old.names]
+    added = [field for field in new if field.name not in old.names]
+    return pa.schema(kept).equals(old, check_metadata=True) and all(field.nullable for field in added)
+
+
+def _with_schema_refs(adds: list[AddAction], current: Snapshot) -> tuple[list[AddAction], dict[str, str]]:
+    """Replace inline doc mappings by their hash, and collect the texts that the table does not know yet."""
+    if not has_feature(current.protocol, "schemaDeduplication") or not any(add.doc_mapping_json for add in adds):
+        return adds, {}
+    hashes: dict[str, str] = {}
+    new: dict[str, str] = {}
+    replaced = []
+    for add in adds:
+        text = add.doc_mapping_json
+        if text is None:
+            replaced.append(add)
+            continue
+        ref = hashes.get(text) or hashes.setdefault(text, schema_hash(text))
+        if ref not in current.registry:
+            new.setdefault(ref, text)
+        replaced.append(msgspec.structs.replace(add, doc_mapping_json=None, doc_mapping_ref=ref))
+    return replaced, new
+
+
+def _metadata(change: Change, current: Snapshot, schemas: Mapping[str, str]) -> MetadataAction | None:
+    if change.metadata is None and not schemas:
+        return None
+    metadata = change.metadata.applied_to(current.metadata) if change.metadata else current.metadata
+    if not schemas:
+        return metadata
+    registered = {f"{SCHEMA_KEY}{ref}": text for ref, text in schemas.items()}
+    return msgspec.structs.replace(metadata, configuration={**metadata.configuration, **registered})
+
+
+def _remove_actions(paths: list[str], current: Snapshot, data_change: bool, now_ms: int) -> list[RemoveAction]:
+    if not paths:
+        return []
+    files = current.files
+    column = files.column("path")
+    import pyarrow.compute as pc
+
+    rows = files.filter(pc.is_in(column, value_set=pa.array(paths, pa.string())))
+    details = {
+        path: (dict(values), size)
+        for path, values, size in zip(
+            rows.column("path").to_pylist(),
+            rows.column("partitionValues").to_pylist(),
+            rows.column("size").to_pylist(),
+            strict=True,
+        )
+    }
+    return [
+        RemoveAction(
+            path=path,
+            deletion_timestamp=now_ms,
+            data_change=data_change,
+            extended_file_metadata=True,
+            partition_values=details[path][0],
+            size=details[path][1],
+        )
+        for path in paths
+    ]
+
+
+def _marked(add: AddAction, *, data_change: bool) -> AddAction:
+    return add if add.data_change == (add.data_change and data_change) else msgspec.structs.replace(add, data_change=False)
+
+
+def _counted(skips: tuple[SkipAction, ...], current: Snapshot) -> tuple[SkipAction, ...]:
+    """Number each skip after those of its path that the table knows at this version."""
+    counted = []
+    for skip in skips:
+        known = [other.skip_count for other in current.skips if other.path == skip.path]
+        counted.append(msgspec.structs.replace(skip, skip_count=max(known, default=0) + 1))
+    return tuple(counted)
+
+
+def check_change(change: Change) -> None:
+    """Refuse what no snapshot could make valid."""
+    added = [add.path for add in change.adds] + [add.path for group in change.groups for add in group.results]
+    if len(set(added)) != len(added):
+        twice = next(path for path in added if added.count(path) > 1)
+        raise CommitError(f"a commit adds {twice!r} twice; a path can be live only once", path=twice)

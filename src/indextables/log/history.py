@@ -1,0 +1,255 @@
+"""Looking back: who committed what, what changed since, and what the log says line by line.
+
+All of it reads version files, so it reaches back as far as they do. A time is turned into a version by the commits' own
+timestamps, which grow with the version; files of other writers have none, and count from when the store got them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from indextables.core.errors import ChangesGone, VersionNotFound
+from indextables.log.actions import RemoveAction
+from indextables.log.codec import to_json_object
+from indextables.log.files import FILE_SCHEMA, files_table
+from indextables.log.listing import list_versions
+from indextables.log.open import open_log
+from indextables.log.refresh import open_current
+from indextables.log.snapshot import Snapshot
+from indextables.log.tablelog import TableLog, VersionFile
+
+HISTORY_SCHEMA = pa.schema(
+    [
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("timestamp", pa.timestamp("ms", "UTC"), nullable=False),
+        pa.field("operation", pa.string()),
+        pa.field("parameters", pa.map_(pa.string(), pa.string())),
+        pa.field("metrics", pa.map_(pa.string(), pa.string())),
+        pa.field("txn_id", pa.string()),
+        pa.field("read_version", pa.int64()),
+        pa.field("engine", pa.string()),
+    ]
+)
+
+REMOVES_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("deletionTimestamp", pa.int64()),
+        pa.field("dataChange", pa.bool_(), nullable=False),
+        pa.field("partitionValues", pa.map_(pa.string(), pa.string())),
+        pa.field("size", pa.int64()),
+        pa.field("removedAtVersion", pa.int64(), nullable=False),
+    ]
+)
+
+LOG_SCHEMA = pa.schema(
+    [
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("timestamp", pa.timestamp("ms", "UTC"), nullable=False),
+        pa.field("action", pa.string(), nullable=False),
+        pa.field("path", pa.string()),
+        pa.field("json", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The data changes after a version: what was added and removed, in the order in which it was."""
+
+    adds: pa.Table
+    removes: pa.Table
+    version: int
+    """The version up to which this tells; pass it to the next call."""
+
+
+def read_history(log: TableLog, snapshot: Snapshot, limit: int | None = None) -> pa.Table:
+    """Commits, newest first."""
+    rows = []
+    for version, timestamp in _timed(log, snapshot, _kept_versions(log, snapshot, limit)):
+        info = version.actions.commit_info
+        rows.append(
+            {
+                "version": version.version,
+                "timestamp": timestamp,
+                "operation": info.operation if info else None,
+                "parameters": _text_items(info.operation_parameters if info else None),
+                "metrics": _text_items(info.operation_metrics if info else None),
+                "txn_id": info.txn_id if info else None,
+                "read_version": info.read_version if info else None,
+                "engine": info.engine_info if info else None,
+            }
+        )
+    return pa.Table.from_pylist(rows[::-1], HISTORY_SCHEMA)
+
+
+def _text_items(values: dict[str, Any] | None) -> list[tuple[str, str | None]] | None:
+    if values is None:
+        return None
+    return [(key, _text(value)) for key, value in values.items()]
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()
+
+
+def read_changes(log: TableLog, snapshot: Snapshot, since: int) -> Changes:
+    """The `dataChange` actions of the versions after `since`."""
+    if since > snapshot.version:
+        raise VersionNotFound(
+            f"table {log.url} is at version {snapshot.version}, so there are no changes since {since}",
+            url=log.url,
+            version=since,
+        )
+    wanted = list(range(max(since, -1) + 1, snapshot.version + 1))
+    found = log.read_versions(wanted, snapshot.table_id)
+    gone = [number for number, version in zip(wanted, found, strict=True) if version is None]
+    if gone:
+        raise ChangesGone(
+            f"table {log.url}: version {max(gone)} was cleaned up, so changes are known only since {max(gone)}; "
+            "read the whole table, then its changes from there",
+            url=log.url,
+            since=since,
+            oldest=max(gone),
+        )
+    ours = [version for version in found if version is not None and version.belongs_to(snapshot.table_id)]
+    adds = [(add, version) for version in ours for add in version.actions.adds if add.data_change]
+    removes = [(remove, version) for version in ours for remove in version.actions.removes if remove.data_change]
+    added = files_table([a for a, _ in adds], [v.version for _, v in adds], [v.timestamp for _, v in adds])
+    return Changes(added.cast(FILE_SCHEMA), _removes_table(removes), snapshot.version)
+
+
+def _removes_table(removes: list[tuple[RemoveAction, VersionFile]]) -> pa.Table:
+    rows = [
+        {
+            "path": remove.path,
+            "deletionTimestamp": remove.deletion_timestamp,
+            "dataChange": remove.data_change,
+            "partitionValues": list(remove.partition_values.items()) if remove.partition_values is not None else None,
+            "size": remove.size,
+            "removedAtVersion": version.version,
+        }
+        for remove, version in removes
+    ]
+    return pa.Table.from_pylist(rows, REMOVES_SCHEMA)
+
+
+def read_log(log: TableLog, snapshot: Snapshot, *, include_all: bool) -> pa.Table:
+    """The log's actions, one a row: since the newest checkpoint, or all that is kept."""
+    versions = _kept_versions(log, snapshot, None)
+    if not include_all and snapshot.base is not None:
+        versions = [version for version in versions if version.version > snapshot.base]
+    rows = [
+        {"version": version.version, "timestamp": timestamp, "action": kind, "path": path, "json": text}
+        for version, timestamp in _timed(log, snapshot, versions)
+        for kind, path, text in _lines(version)
+    ]
+    return pa.Table.from_pylist(rows, LOG_SCHEMA)
+
+
+def _lines(version: VersionFile) -> Iterator[tuple[str, str | None, str]]:
+    actions = version.actions
+    single = (("commitInfo", actions.commit_info), ("protocol", actions.protocol), ("metaData", actions.metadata))
+    several = (("txn", actions.txns), ("remove", actions.removes), ("add", actions.adds), ("mergeskip", actions.skips))
+    for kind, action in single:
+        if action is not None:
+            yield kind, None, _json(action)
+    for kind, group in several:
+        for each in group:
+            yield kind, getattr(each, "path", None), _json(each)
+
+
+def _json(action: msgspec.Struct) -> str:
+    return msgspec.json.encode(to_json_object(action)).decode()
+
+
+def _kept_versions(log: TableLog, snapshot: Snapshot, limit: int | None) -> list[VersionFile]:
+    """Version files that are still there up to the snapshot's version, oldest first."""
+    listed = sorted(number for number in list_versions(log.store, 0).versions if number <= snapshot.version)
+    if limit is not None:
+        listed = listed[max(len(listed) - limit, 0) :] if limit > 0 else []
+    found = log.read_versions(listed, snapshot.table_id)
+    return [version for version in found if version is not None and version.belongs_to(snapshot.table_id)]
+
+
+def _timed(log: TableLog, snapshot: Snapshot, versions: list[VersionFile]) -> Iterator[tuple[VersionFile, int]]:
+    """Versions with their timestamps, made to grow as replay makes them grow."""
+    del log, snapshot
+    previous = None
+    for version in versions:
+        timestamp = version.timestamp if previous is None else max(version.timestamp, previous + 1)
+        previous = timestamp
+        yield version, timestamp
+
+
+def version_at(log: TableLog, timestamp_ms: int) -> int:
+    """The newest version at or before a time."""
+    newest = open_current(log)
+    if timestamp_ms >= newest.timestamp:
+        return newest.version
+    listed = sorted(number for number in list_versions(log.store, 0).versions if number <= newest.version)
+    run = listed[_start_of_run(listed) :]
+    times = _Times(log, newest, run)
+    index = bisect_right(times, timestamp_ms) - 1  # type: ignore[type-var]
+    if index < 0:
+        first = f"version {run[0]} is from {times[0]}" if run else "no version file is left"
+        raise VersionNotFound(
+            f"table {log.url}: nothing is known of it at {timestamp_ms} ms since 1970, {first}", url=log.url
+        )
+    return run[index]
+
+
+def _start_of_run(listed: list[int]) -> int:
+    """Where the unbroken run of versions that ends with the newest begins."""
+    start = len(listed) - 1
+    while start > 0 and listed[start - 1] == listed[start] - 1:
+        start -= 1
+    return max(start, 0)
+
+
+class _Times:
+    """Timestamps of a run of versions as a sorted sequence: only those that a search looks at are read.
+
+    Where other writers' versions are among them, whose time is only the store's, all are read, because what makes the times
+    grow is the history before them.
+    """
+
+    def __init__(self, log: TableLog, newest: Snapshot, run: list[int]) -> None:
+        self._log = log
+        self._newest = newest
+        self._run = run
+        self._all: list[int] | None = None
+        first = log.read_versions(run[:1], newest.table_id)
+        if first and first[0] is not None and first[0].actions.table_id is None:
+            versions = [v for v in log.read_versions(run, newest.table_id) if v is not None]
+            self._all = [timestamp for _, timestamp in _timed(log, newest, versions)]
+
+    def __len__(self) -> int:
+        return len(self._run)
+
+    def __getitem__(self, index: int) -> int:
+        if self._all is not None:
+            return self._all[index]
+        while index >= 0:
+            version = self._log.read_versions([self._run[index]], self._newest.table_id)[0]
+            if version is not None and version.belongs_to(self._newest.table_id):
+                return version.timestamp
+            index -= 1
+        return -1
+
+
+def open_at(log: TableLog, *, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
+    """The newest version, an older one, or the one in force at a time."""
+    if version is not None:
+        return open_log(log, version)
+    if timestamp_ms is not None:
+        return open_log(log, version_at(log, timestamp_ms))
+    return open_current(log)

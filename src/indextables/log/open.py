@@ -1,0 +1,238 @@
+"""Opening: from nothing but a URL to the snapshot of the newest, or of an older, version.
+
+    pointer ─▶ list versions │ list states │ its checkpoint │ version 0 ─▶ versions after the base ─▶ fold
+              (side by side: one round trip)                               (side by side: one round trip)
+
+The pointer is only a hint: the newest usable base in the listing wins, and if there is none the listing is taken once more
+from the start. Version 0 says which table this is; a base of another table is ignored, a version of another table counts as
+empty. An object that vanishes between listing and reading (clean-up goes on meanwhile) restarts the opening.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow.compute as pc
+
+from indextables.core.errors import CorruptLog, LogError, ObjectNotFound, TableNotFound, VersionNotFound
+from indextables.log.actions import registered_schemas
+from indextables.log.checkpoint import NotThisTable, fetch_checkpoint, load_checkpoint
+from indextables.log.layout import version_key
+from indextables.log.listing import Listing, list_states, list_versions
+from indextables.log.pointer import read_pointer
+from indextables.log.protocol import check_readable
+from indextables.log.snapshot import Snapshot, apply_version, first_snapshot
+from indextables.log.tablelog import TableLog, VersionFile
+from indextables.storage.store import StoredObject
+
+logger = logging.getLogger("indextables")
+
+_RESTARTS = 3
+
+
+class LogWarning(UserWarning):
+    """Something is wrong with a log, and reading went on."""
+
+
+class _Vanished(Exception):
+    """A listed object was gone when it was read."""
+
+
+@dataclass
+class _Found:
+    """What the first look at the log brought."""
+
+    listing: Listing
+    start: int
+    version_zero: VersionFile | None
+    hinted: tuple[int, StoredObject] | None
+    unreadable: int = -1
+    """The newest base that could not be used."""
+
+    @property
+    def table_id(self) -> str | None:
+        if self.version_zero is None or self.version_zero.actions.metadata is None:
+            return None
+        return self.version_zero.actions.metadata.id
+
+
+def open_log(log: TableLog, at: int | None = None) -> Snapshot:
+    """The newest version, or version `at`."""
+    for restarts_left in reversed(range(_RESTARTS + 1)):
+        try:
+            return _open_once(log, at, patient=restarts_left > 0)
+        except _Vanished as vanished:
+            logger.info("opening %s again: %s was deleted meanwhile", log.url, vanished)
+    raise AssertionError("the last attempt does not raise _Vanished")
+
+
+def _open_once(log: TableLog, at: int | None, *, patient: bool) -> Snapshot:
+    sent = log.clock.boot()
+    found = _look(log, read_pointer(log.store) if at is None else None)
+    snapshot = _base(log, found, at, patient=patient)
+    snapshot = replace(snapshot, anchor=found.version_zero.meta.etag if found.version_zero else None)
+    snapshot = _replay(log, found, snapshot, at, patient=patient)
+    if found.unreadable > snapshot.version:
+        raise CorruptLog(
+            f"table {log.url}: its newest state, {found.unreadable}, cannot be read, and the versions that would replace it "
+            f"are gone after {snapshot.version}; repair the log",
+            url=log.url,
+            state=found.unreadable,
+        )
+    if at is not None and (snapshot.version != at or at < snapshot.floor):
+        raise _not_reachable(log, snapshot, at)
+    check_readable(log.url, snapshot.protocol)
+    if snapshot.gap is not None and at is None:
+        warnings.warn(
+            f"table {log.url}: version {snapshot.gap} is missing though newer ones are there; reading version "
+            f"{snapshot.version}, writing is refused until the log is repaired",
+            LogWarning,
+            stacklevel=2,
+        )
+    return replace(_with_missing_schemas(log, snapshot), checked=sent)
+
+
+def _not_reachable(log: TableLog, snapshot: Snapshot, at: int) -> VersionNotFound:
+    if at < snapshot.floor:
+        text = f"table {log.url}: version {at} was truncated away, the oldest is {snapshot.floor}"
+    elif snapshot.gap is not None:
+        text = f"table {log.url}: version {at} cannot be reached, version {snapshot.gap} is missing"
+    else:
+        text = f"table {log.url} is at version {snapshot.version}, version {at} does not exist (newest: {snapshot.version})"
+    return VersionNotFound(text, url=log.url, version=at, newest=snapshot.version)
+
+
+def _look(log: TableLog, hint: int | None) -> _Found:
+    """Everything that does not depend on anything else, side by side."""
+    start = hint or 0
+    calls: list[Callable[[], Any]] = [
+        lambda: list_versions(log.store, start),
+        lambda: list_states(log.store, start),
+        lambda: log.read_version(0),
+    ]
+    if hint is not None:
+        calls.append(lambda: _fetch_if_there(log, start))
+    results = log.workers.together(calls)
+    listing: Listing = results[0]
+    listing.states = results[1]
+    version_zero: VersionFile | None = results[2]
+    if version_zero is not None and version_zero.actions.metadata is None:
+        name = f"{log.url}/{version_key(0)}"
+        raise CorruptLog(f"{name} has no metaData: a table's version 0 must have it; repair the log", object=name)
+    hinted = (start, results[3]) if hint is not None and results[3] is not None else None
+    return _Found(listing, start, version_zero, hinted)
+
+
+def _fetch_if_there(log: TableLog, version: int) -> StoredObject | None:
+    try:
+        return fetch_checkpoint(log, version)
+    except ObjectNotFound:
+        return None
+
+
+def _base(log: TableLog, found: _Found, at: int | None, *, patient: bool) -> Snapshot:
+    """The newest usable checkpoint, else version 0."""
+    base = _newest_base(log, found, at, patient=patient)
+    if base is None and found.start > 0:
+        seen = set(found.listing.checkpoints) | set(found.listing.states)
+        listing, states = log.workers.together(
+            [lambda: list_versions(log.store, 0), lambda: list_states(log.store, 0)]  # type: ignore[list-item]
+        )
+        found.listing = listing
+        found.listing.states = states  # type: ignore[assignment]
+        found.start = 0
+        base = _newest_base(log, found, at, patient=patient, already=seen)
+    if base is not None:
+        return base
+    if found.version_zero is None:
+        if found.listing.is_empty:
+            raise TableNotFound(f"there is no table at {log.url}; create one with Table.create", url=log.url)
+        if at is not None and not found.unreadable >= 0:
+            raise VersionNotFound(
+                f"table {log.url}: version {at} is not kept any more (oldest state: "
+                f"{min(found.listing.checkpoints, default='none')})",
+                url=log.url,
+                version=at,
+            )
+        raise CorruptLog(
+            f"table {log.url}: version 0 is missing and no state or checkpoint can be used; repair the log", url=log.url
+        )
+    zero = found.version_zero
+    return first_snapshot(log.url, 0, zero.timestamp, zero.actions)
+
+
+def _newest_base(
+    log: TableLog, found: _Found, at: int | None, *, patient: bool, already: set[int] = frozenset()  # type: ignore[assignment]
+) -> Snapshot | None:
+    candidates = (set(found.listing.checkpoints) | set(found.listing.states)) - already
+    for version in sorted(candidates, reverse=True):
+        if at is not None and version > at:
+            continue
+        if version not in found.listing.checkpoints:
+            _unusable(log, found, version, "this release does not read Avro states")
+            continue
+        try:
+            stored = found.hinted[1] if found.hinted and found.hinted[0] == version else fetch_checkpoint(log, version)
+            return load_checkpoint(log, version, stored, found.table_id)
+        except NotThisTable as alien:
+            logger.info("%s", alien)
+        except ObjectNotFound as error:
+            if patient:
+                raise _Vanished(str(error)) from error
+            _unusable(log, found, version, str(error))
+        except LogError as error:
+            _unusable(log, found, version, str(error))
+    return None
+
+
+def _unusable(log: TableLog, found: _Found, version: int, why: str) -> None:
+    found.unreadable = max(found.unreadable, version)
+    warnings.warn(
+        f"table {log.url}: state {version} cannot be used ({why}); reading older states and version files instead",
+        LogWarning,
+        stacklevel=2,
+    )
+
+
+def _replay(log: TableLog, found: _Found, snapshot: Snapshot, at: int | None, *, patient: bool) -> Snapshot:
+    """Apply the versions after the base, up to the newest, to `at`, or to the first that is missing."""
+    listed = found.listing.versions
+    top = max(listed, default=-1) if at is None else at
+    wanted = sorted(number for number in listed if snapshot.version < number <= top)
+    read = dict(zip(wanted, log.read_versions(wanted, snapshot.table_id), strict=True))
+    number = snapshot.version + 1
+    while number <= top:
+        version = read.get(number)
+        if version is None:
+            if number in listed and patient:
+                raise _Vanished(version_key(number))
+            version = log.read_version(number)  # a listing may lag behind: ask before calling it a gap
+        if version is None:
+            newer = (other for above, other in read.items() if above > number and other is not None)
+            if at is not None or any(other.belongs_to(snapshot.table_id) for other in newer):
+                snapshot = replace(snapshot, gap=number if any(above > number for above in listed) else None)
+            return snapshot
+        snapshot = apply_version(snapshot, number, version.timestamp, version.actions)
+        number += 1
+    return snapshot
+
+
+def _with_missing_schemas(log: TableLog, snapshot: Snapshot) -> Snapshot:
+    """Some writers leave doc mappings out of a checkpoint: look for them in the versions below it."""
+    if snapshot.base is None:
+        return snapshot
+    used = set(pc.unique(snapshot.files.column("docMappingRef")).to_pylist()) - {None}
+    registry = dict(snapshot.registry)
+    number = snapshot.base
+    while used - registry.keys() and number >= 0:
+        version = log.read_version(number)
+        if version is None:
+            break
+        if version.actions.metadata is not None:
+            registry = {**registered_schemas(version.actions.metadata.configuration), **registry}
+        number -= 1
+    return replace(snapshot, registry=registry)

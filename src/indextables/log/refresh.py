@@ -1,0 +1,99 @@
+"""Refreshing: what is new since a snapshot, in two requests when nothing is.
+
+Version N+1 is asked for and version 0 is looked at, side by side. Version 0 unchanged and N+1 absent: nothing is new. This is
+only sound while nobody can have deleted N+1 again, so a snapshot that was last seen to be the newest more than half the
+safety age ago is opened anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from indextables.core import options as opt
+from indextables.core.errors import ObjectNotFound
+from indextables.log.layout import version_key
+from indextables.log.listing import list_versions
+from indextables.log.open import open_log
+from indextables.log.protocol import check_readable
+from indextables.log.snapshot import Snapshot, apply_version
+from indextables.log.tablelog import TableLog, VersionFile
+from indextables.storage.store import ObjectMeta
+
+
+def open_current(log: TableLog) -> Snapshot:
+    """The newest version, starting from what this process remembers of the URL."""
+    known: Snapshot | None = None
+    if log.caching:
+        ttl = log.options[opt.TRANSACTION_CACHE_EXPIRATION_SECONDS]
+        known = log.cache.get("snapshot", log.url, now=log.clock.boot(), ttl_seconds=ttl)
+    if known is not None:
+        return refresh(log, known)
+    return remember(log, open_log(log))
+
+
+def refresh(log: TableLog, snapshot: Snapshot) -> Snapshot:
+    """The newest version, or one that was the newest at most `transaction.maxStaleness` seconds ago."""
+    allowed = log.options[opt.TRANSACTION_MAX_STALENESS]
+    if allowed > 0 and log.clock.boot() - snapshot.checked <= allowed:
+        return snapshot
+    return refresh_now(log, snapshot)
+
+
+def refresh_now(log: TableLog, snapshot: Snapshot) -> Snapshot:
+    """The newest version, whatever staleness is allowed."""
+    sent = log.clock.boot()
+    if snapshot.gap is not None or snapshot.anchor is None or too_old(log, snapshot):
+        return reopen(log, snapshot)
+    calls: list[Callable[[], Any]] = [
+        lambda: log.read_version(snapshot.version + 1),
+        lambda: head_or_none(log, version_key(0)),
+    ]
+    following, zero = log.workers.together(calls)
+    if zero is None or zero.etag != snapshot.anchor:
+        return reopen(log, snapshot)
+    if following is None:
+        return remember(log, snapshot.with_checked(sent))
+    newest = _apply_new(log, snapshot, following)
+    if newest is None:
+        return reopen(log, snapshot)
+    check_readable(log.url, newest.protocol)
+    return remember(log, newest.with_checked(sent))
+
+
+def _apply_new(log: TableLog, snapshot: Snapshot, following: VersionFile) -> Snapshot | None:
+    """Apply N+1 and all that one listing shows after it. None where that is not simple: opening sorts it out."""
+    listed = sorted(list_versions(log.store, following.version + 1).versions)
+    found = [following, *log.read_versions(listed, snapshot.table_id)]
+    log.remember_version(snapshot.table_id, following)
+    for number, version in enumerate(found, start=following.version):
+        if version is None or version.version != number:
+            return None
+        snapshot = apply_version(snapshot, number, version.timestamp, version.actions)
+    return snapshot
+
+
+def reopen(log: TableLog, snapshot: Snapshot) -> Snapshot:
+    """Forget what is known of the URL and open it."""
+    log.cache.forget(log.url, snapshot.table_id)
+    return remember(log, open_log(log))
+
+
+def too_old(log: TableLog, snapshot: Snapshot) -> bool:
+    """Whether what came after this snapshot may have been cleaned up already."""
+    return log.clock.boot() - snapshot.checked > snapshot.safety_age_seconds / 2
+
+
+def head_or_none(log: TableLog, key: str) -> ObjectMeta | None:
+    """What the store knows of an object; None where there is none."""
+    try:
+        return log.store.head(key)
+    except ObjectNotFound:
+        return None
+
+
+def remember(log: TableLog, snapshot: Snapshot) -> Snapshot:
+    """Keep the newest snapshot of a URL as a place to start from."""
+    if log.caching:
+        log.cache.put("snapshot", log.url, snapshot, now=log.clock.boot())
+    return snapshot

@@ -1,0 +1,149 @@
+"""`Snapshot`: everything a reader or writer needs to know of a table at one version, and the fold that makes it.
+
+A snapshot never changes. Applying a version gives the next one; refreshing gives the newest. It knows when it was last known
+to be the newest (`checked`), against which version 0 (`anchor`), and whether a version is missing behind it (`gap`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from indextables.core import options as opt
+from indextables.core.types import spark_json_to_arrow
+from indextables.log.actions import (
+    LEGACY_PROTOCOL,
+    Actions,
+    MetadataAction,
+    ProtocolAction,
+    SkipAction,
+    TxnAction,
+    registered_schemas,
+)
+from indextables.log.files import NO_FILES, FileSet
+
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A table at one version."""
+
+    url: str
+    version: int
+    timestamp: int
+    """Of the version: milliseconds since 1970, strictly growing with the version."""
+    protocol: ProtocolAction
+    metadata: MetadataAction
+    file_set: FileSet
+    transactions: Mapping[str, TxnAction]
+    skips: tuple[SkipAction, ...]
+    registry: Mapping[str, str]
+    """Doc mappings by their hash: all that the log registered, not only the newest metadata's."""
+    base: int | None = None
+    """The state or checkpoint that this was replayed from."""
+    floor: int = 0
+    """Time travel does not go below this version."""
+    gap: int | None = None
+    """The first missing version, where versions of this table lie above it."""
+    anchor: str | None = None
+    """ETag of version 0; None where there is no version 0 (other implementations delete it)."""
+    checked: float = 0.0
+    """When the request was sent that showed this to be the newest version (`Clock.boot`)."""
+
+    @property
+    def table_id(self) -> str:
+        """The table's identity, from version 0."""
+        return self.metadata.id
+
+    @property
+    def files(self) -> pa.Table:
+        """The live files, with the columns of `FILE_SCHEMA`."""
+        return self.file_set.table()
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The table's schema."""
+        return spark_json_to_arrow(self.metadata.schema_string)
+
+    @property
+    def safety_age_seconds(self) -> float:
+        """How long what is new is left alone by clean-up: the same for every client of the table."""
+        return opt.table_value(self.metadata.configuration, opt.SAFETY_AGE_HOURS) * 3600.0
+
+    def latest_txn(self, app_id: str) -> TxnAction | None:
+        """The newest batch of an exactly-once writer, unless it is so old that the table has forgotten it."""
+        txn = self.transactions.get(app_id)
+        if txn is None or txn.last_updated is None:
+            return txn
+        kept_ms = opt.table_value(self.metadata.configuration, opt.TXN_RETENTION_HOURS) * HOUR_MS
+        return txn if txn.last_updated >= self.timestamp - kept_ms else None
+
+    def with_checked(self, checked: float) -> Snapshot:
+        """The same, seen to be the newest at `checked`."""
+        return replace(self, checked=checked)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "schema"}
+
+
+def first_snapshot(url: str, version: int, timestamp: int, actions: Actions) -> Snapshot:
+    """A snapshot from version 0, or from a checkpoint, which says everything that the versions below it said."""
+    metadata = actions.metadata
+    if metadata is None:
+        raise ValueError("a table begins with its metadata")
+    info = actions.commit_info
+    start = Snapshot(
+        url=url,
+        version=version,
+        timestamp=timestamp,
+        protocol=LEGACY_PROTOCOL,
+        metadata=metadata,
+        file_set=FileSet(NO_FILES),
+        transactions={},
+        skips=(),
+        registry={},
+        floor=(info.time_travel_floor or 0) if info else 0,
+    )
+    return _fold(start, version, timestamp, actions)
+
+
+def apply_version(snapshot: Snapshot, version: int, timestamp: int, actions: Actions) -> Snapshot:
+    """The snapshot after one more version. One that was written for another table counts as empty."""
+    owner = actions.table_id
+    if owner is not None and owner != snapshot.table_id:
+        return replace(snapshot, version=version)
+    return _fold(snapshot, version, max(timestamp, snapshot.timestamp + 1), actions)
+
+
+def _fold(snapshot: Snapshot, version: int, timestamp: int, actions: Actions) -> Snapshot:
+    changes: dict[str, Any] = {
+        "version": version,
+        "timestamp": timestamp,
+        "file_set": snapshot.file_set.after(version, timestamp, actions),
+    }
+    if actions.protocol is not None:
+        changes["protocol"] = actions.protocol
+    if actions.metadata is not None:
+        changes["metadata"] = _same_identity(snapshot, actions.metadata)
+        changes["registry"] = {**snapshot.registry, **registered_schemas(actions.metadata.configuration)}
+    if actions.txns:
+        stamped = (txn if txn.last_updated is not None else TxnAction(txn.app_id, txn.version, timestamp) for txn in actions.txns)
+        changes["transactions"] = {**snapshot.transactions, **{txn.app_id: txn for txn in stamped}}
+    if actions.skips or (snapshot.skips and actions.removes):
+        gone = {remove.path for remove in actions.removes}
+        changes["skips"] = tuple(skip for skip in snapshot.skips if skip.path not in gone) + actions.skips
+    info = actions.commit_info
+    if info is not None and info.time_travel_floor is not None:
+        changes["floor"] = max(snapshot.floor, info.time_travel_floor)
+    return replace(snapshot, **changes)
+
+
+def _same_identity(snapshot: Snapshot, metadata: MetadataAction) -> MetadataAction:
+    """Metadata may change everything but the table's identity, which is version 0's."""
+    return metadata if metadata.id == snapshot.table_id else msgspec.structs.replace(metadata, id=snapshot.table_id)

@@ -1,0 +1,230 @@
+"""Objects in S3, Azure, GCS or memory, through obstore.
+
+obstore's own retries are off wherever a store is opened (`resolve.py`): with them, a create whose answer was lost would be
+repeated, meet its own first try and report somebody else's object. Reads are repeated by `Retrying` instead.
+
+What differs between the services is levelled out here. obstore takes a prefix as whole path segments, so a listing whose
+prefix ends inside a name starts just before it and stops once the names have passed. Azure with a hierarchical namespace
+sorts by path segment, so its listings are sorted again. Azure also calls the deletion of an absent object an error.
+
+obstore's runtime does not survive `fork`: a request in the child would hang. It is refused instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, TypeVar
+
+import obstore
+
+from indextables.core.errors import ObjectNotFound, StorageError, StoreMisconfigured, StoreUnavailable
+from indextables.storage.keys import check_key, check_prefix, check_range
+from indextables.storage.mapping import Verb, translate
+from indextables.storage.store import ObjectMeta, StoredObject
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta as ObstoreMeta
+    from obstore.store import ObjectStore
+
+T = TypeVar("T")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_PAGE = 1000
+"""Keys that S3 and GCS return, and S3 deletes, in one request."""
+
+
+class ObstoreStore:
+    """The objects of an obstore store whose path begins with `prefix` (no slash at either end). Safe for many threads."""
+
+    def __init__(self, store: ObjectStore, root: str, prefix: str = "", *, sorted_listings: bool = True) -> None:
+        self._store = store
+        self._root = root
+        self._base = f"{prefix}/" if prefix else ""
+        self._sorted_listings = sorted_listings
+
+    def __repr__(self) -> str:
+        return f"ObstoreStore({self._root!r})"
+
+    @property
+    def root(self) -> str:
+        """See `Store.root`."""
+        return self._root
+
+    def get(self, key: str) -> StoredObject:
+        """See `Store.get`."""
+
+        def get(path: str) -> StoredObject:
+            result = obstore.get(self._store, path)
+            return StoredObject(result.bytes().to_bytes(), self._meta(result.meta))
+
+        return self._call("get", key, get)
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """See `Store.get_range`."""
+        return self.get_ranges(key, [(start, end)])[0]
+
+    def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """See `Store.get_ranges`. Neighbouring ranges are fetched by one request. Empty ranges ask for nothing."""
+        for start, end in ranges:
+            check_range(self._root, key, start, end)
+        asked = [(start, end) for start, end in ranges if start < end]
+
+        def get(path: str) -> list[bytes]:
+            if len(asked) == 1:
+                return [obstore.get_range(self._store, path, start=asked[0][0], end=asked[0][1]).to_bytes()]
+            starts, ends = [start for start, _ in asked], [end for _, end in asked]
+            return [part.to_bytes() for part in obstore.get_ranges(self._store, path, starts=starts, ends=ends)]
+
+        parts = self._call("get", key, get) if asked else []
+        for (start, end), part in zip(asked, parts, strict=True):
+            if len(part) < end - start:
+                check_range(self._root, key, start, end, size=start + len(part))
+        found = iter(parts)
+        return [next(found) if start < end else b"" for start, end in ranges]
+
+    def head(self, key: str) -> ObjectMeta:
+        """See `Store.head`."""
+        return self._call("head", key, lambda path: self._meta(obstore.head(self._store, path)))
+
+    def create(self, key: str, data: bytes) -> None:
+        """See `Store.create`. One plain request, whatever the size."""
+        self._call("create", key, lambda path: obstore.put(self._store, path, data, mode="create", use_multipart=False))
+
+    def put(self, key: str, data: bytes) -> None:
+        """See `Store.put`."""
+        self._call("put", key, lambda path: obstore.put(self._store, path, data))
+
+    def list(self, prefix: str, after: str | None = None) -> Iterator[ObjectMeta]:
+        """See `Store.list`. One request for every thousand keys, made when the listing reaches them."""
+        check_prefix(prefix, self._root)
+        found = self._list(prefix, after or "")
+        return found if self._sorted_listings else _resorted(found)
+
+    def delete(self, keys: Sequence[str]) -> dict[str, StorageError]:
+        """See `Store.delete`. One request for every thousand keys, and more where some of them fail."""
+        failed: dict[str, StorageError] = {}
+        valid = []
+        for key in dict.fromkeys(keys):
+            try:
+                check_key(key, self._root)
+                valid.append(key)
+            except StorageError as error:
+                failed[key] = error
+        for start in range(0, len(valid), _PAGE):
+            self._delete(valid[start : start + _PAGE], failed)
+        return failed
+
+    def _delete(self, keys: Sequence[str], failed: dict[str, StorageError]) -> None:
+        """Delete; if that fails, halve to find out which keys are to blame. No answer at all blames every key."""
+        try:
+            _refuse_after_fork()
+            obstore.delete(self._store, [self._base + key for key in keys])
+        except Exception as error:  # noqa: BLE001 - the mapping is total
+            translated = translate(error, self._root, keys[0] if len(keys) == 1 else "", "delete")
+            if isinstance(translated, StoreUnavailable):
+                failed |= dict.fromkeys(keys, translated)
+            elif len(keys) == 1:
+                if not isinstance(translated, ObjectNotFound):
+                    failed[keys[0]] = translated
+            else:
+                middle = len(keys) // 2
+                self._delete(keys[:middle], failed)
+                self._delete(keys[middle:], failed)
+
+    def _list(self, prefix: str, after: str) -> Iterator[ObjectMeta]:
+        wanted = self._base + prefix
+        offset = max(_just_before(wanted), _valid_offset(self._base + after) if after else "")
+        try:
+            _refuse_after_fork()
+            pages = obstore.list(
+                self._store, wanted.rpartition("/")[0] or None, offset=offset or None, chunk_size=_PAGE
+            )
+            for page in pages:
+                for item in page:
+                    if item["path"].startswith(wanted):
+                        meta = self._meta(item)
+                        if meta.key > after:
+                            yield meta
+                    elif _has_passed(item["path"], wanted):
+                        return
+        except Exception as error:
+            raise translate(error, self._root, prefix, "list") from error
+
+    def _call(self, verb: Verb, key: str, call: Callable[[str], T]) -> T:
+        check_key(key, self._root)
+        try:
+            _refuse_after_fork()
+            return call(self._base + key)
+        except Exception as error:
+            raise translate(error, self._root, key, verb) from error
+
+    def _meta(self, meta: ObstoreMeta) -> ObjectMeta:
+        etag = meta["e_tag"]
+        return ObjectMeta(
+            meta["path"][len(self._base) :],
+            meta["size"],
+            (meta["last_modified"] - _EPOCH) // _MILLISECOND,
+            etag if etag is None else etag.strip('"'),
+        )
+
+
+def _resorted(found: Iterator[ObjectMeta]) -> Iterator[ObjectMeta]:
+    yield from sorted(found, key=_key)
+
+
+def _key(meta: ObjectMeta) -> str:
+    return meta.key
+
+
+def _just_before(prefix: str) -> str:
+    """An offset that sorts before every key with this prefix, and after as many others as can be had simply."""
+    directory, _, name = prefix.rpartition("/")
+    if not name:
+        return ""
+    before = ord(name[-1]) - 1
+    if chr(before) == "/":
+        before -= 1
+    if not 0x21 <= before < 0x7F:
+        return _valid_offset(prefix[:-1])
+    return f"{directory}/{name[:-1]}{chr(before)}~".removeprefix("/")
+
+
+def _valid_offset(text: str) -> str:
+    """The longest beginning of `text` that obstore takes as a path. Beginnings sort before the whole: nothing is missed."""
+    parts = []
+    for part in text.split("/"):
+        if part in ("", ".", "..") or not part.isprintable():
+            break
+        parts.append(part)
+    return "/".join(parts)
+
+
+def _has_passed(path: str, prefix: str) -> bool:
+    """Whether no key with this prefix can follow, in the order of bytes or in that of path segments."""
+    return path > prefix and path.split("/") > prefix.split("/")
+
+
+class _Runtime:
+    """Whether obstore's runtime is in use, and whether this process is a fork of one where it was."""
+
+    used = False
+    lost = False
+
+    @classmethod
+    def after_fork(cls) -> None:
+        cls.lost = cls.used
+
+
+def _refuse_after_fork() -> None:
+    if _Runtime.lost:
+        raise StoreMisconfigured(
+            "this process was forked from one that used an object store, whose connections do not survive that: "
+            "start processes with 'spawn' or 'forkserver'"
+        )
+    _Runtime.used = True
+
+
+os.register_at_fork(after_in_child=_Runtime.after_fork)

@@ -1,0 +1,118 @@
+"""Repeating what may be repeated.
+
+Waits grow exponentially with full jitter: a random part of `base_delay_ms` doubled with every try, up to `max_delay_ms`.
+Reads, listings, deletes and plain puts give the same result when repeated. A create does not, and is passed on as it is: its
+caller reads the key back and knows what it wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from indextables.core.clock import SYSTEM_CLOCK, Clock
+from indextables.core.errors import StorageError
+from indextables.storage.store import ObjectMeta, Store, StoredObject
+
+T = TypeVar("T")
+
+
+class Retrying:
+    """A store that repeats failed requests whose error says that it may help."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock = SYSTEM_CLOCK,
+        max_attempts: int = 8,
+        base_delay_ms: int = 50,
+        max_delay_ms: int = 5_000,
+    ) -> None:
+        self._inner = store
+        self._clock = clock
+        self._max_attempts = max_attempts
+        self._base_delay_ms = base_delay_ms
+        self._max_delay_ms = max_delay_ms
+
+    def __repr__(self) -> str:
+        return f"Retrying({self._inner!r})"
+
+    @property
+    def inner(self) -> Store:
+        """The store that this one wraps."""
+        return self._inner
+
+    @property
+    def root(self) -> str:
+        """See `Store.root`."""
+        return self._inner.root
+
+    def get(self, key: str) -> StoredObject:
+        """See `Store.get`."""
+        return self._repeat(lambda: self._inner.get(key))
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """See `Store.get_range`."""
+        return self._repeat(lambda: self._inner.get_range(key, start, end))
+
+    def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """See `Store.get_ranges`."""
+        return self._repeat(lambda: self._inner.get_ranges(key, ranges))
+
+    def head(self, key: str) -> ObjectMeta:
+        """See `Store.head`."""
+        return self._repeat(lambda: self._inner.head(key))
+
+    def create(self, key: str, data: bytes) -> None:
+        """See `Store.create`. Never repeated."""
+        self._inner.create(key, data)
+
+    def put(self, key: str, data: bytes) -> None:
+        """See `Store.put`."""
+        self._repeat(lambda: self._inner.put(key, data))
+
+    def list(self, prefix: str, after: str | None = None) -> Iterator[ObjectMeta]:
+        """See `Store.list`. Goes on after the last key that was seen; every key seen is a fresh start for the count."""
+        attempt = 1
+        while True:
+            try:
+                for meta in self._inner.list(prefix, after):
+                    after = meta.key
+                    attempt = 1
+                    yield meta
+            except StorageError as error:
+                self._wait_or_raise(error, attempt)
+                attempt += 1
+            else:
+                return
+
+    def delete(self, keys: Sequence[str]) -> dict[str, StorageError]:
+        """See `Store.delete`. Only what failed, and may be repeated, is asked for again."""
+        failed = self._repeat(lambda: self._inner.delete(keys))
+        for attempt in range(1, self._max_attempts):
+            again = [key for key, error in failed.items() if error.retryable]
+            if not again:
+                break
+            self._wait(attempt)
+            kept = {key: error for key, error in failed.items() if not error.retryable}
+            failed = kept | self._repeat(lambda again=again: self._inner.delete(again))  # type: ignore[misc]
+        return failed
+
+    def _repeat(self, call: Callable[[], T]) -> T:
+        attempt = 1
+        while True:
+            try:
+                return call()
+            except StorageError as error:
+                self._wait_or_raise(error, attempt)
+                attempt += 1
+
+    def _wait_or_raise(self, error: StorageError, attempt: int) -> None:
+        if not error.retryable or attempt >= self._max_attempts:
+            error.details["attempts"] = attempt
+            raise error
+        self._wait(attempt)
+
+    def _wait(self, attempt: int) -> None:
+        longest = min(self._max_delay_ms, self._base_delay_ms * 2 ** min(attempt - 1, 32))
+        self._clock.sleep(longest * self._clock.jitter() / 1000)

@@ -1,0 +1,214 @@
+"""`Table`: what people hold in their hands. Each method is one verb, done elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from indextables.core.errors import CommitError, OptionError, TableExists
+from indextables.core.options import Options
+from indextables.core.predicate import parse_predicate
+from indextables.log.actions import SCHEMA_KEY, AddAction
+from indextables.log.files import with_doc_mappings
+from indextables.log.history import Changes, open_at, read_changes, read_history, read_log, version_at
+from indextables.log.refresh import refresh
+from indextables.log.skipping import prune_files
+from indextables.log.snapshot import Snapshot
+from indextables.log.tablelog import TableLog
+from indextables.storage.resolve import resolve
+from indextables.table.commit_files import Txn, commit_files
+from indextables.table.create import create_table
+from indextables.table.maintain import after_commit
+from indextables.table.skips import skips_table
+
+Moment = datetime | str
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit that succeeded, or that had nothing to write (`written` is False, and `reason` says why)."""
+
+    version: int
+    """The version it became; where nothing was written, the version that was looked at."""
+    txn_id: str
+    metrics: dict[str, int] = field(default_factory=dict)
+    written: bool = True
+    reason: str = ""
+
+
+class Table:
+    """A table at one version. `refresh` moves it to the newest; commits move it to what they wrote."""
+
+    def __init__(self, log: TableLog, snapshot: Snapshot, *, travelled: bool = False) -> None:
+        self._log = log
+        self._snapshot = snapshot
+        self._travelled = travelled
+
+    @classmethod
+    def create(
+        cls,
+        url: str | os.PathLike[str],
+        schema: pa.Schema | str,
+        partition_by: Sequence[str] = (),
+        options: Mapping[str, Any] | None = None,
+        if_exists: Literal["error", "open"] = "error",
+    ) -> Table:
+        """Create a table. `schema` is Arrow or Spark's JSON; with `if_exists="open"` an existing table is opened as it is.
+
+        Raises TableExists, SchemaError, OptionError.
+        """
+        if if_exists not in ("error", "open"):
+            raise OptionError(f"if_exists is {if_exists!r}, but must be 'error' or 'open'")
+        log = _log(url, options)
+        try:
+            return cls(log, create_table(log, schema, partition_by))
+        except TableExists:
+            if if_exists == "error":
+                raise
+        return cls(log, open_at(log))
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str],
+        version: int | None = None,
+        timestamp: Moment | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Table:
+        """Open the newest version, an older one, or the one that was in force at a time (text: ISO 8601, UTC by default).
+
+        Raises TableNotFound, VersionNotFound.
+        """
+        if version is not None and timestamp is not None:
+            raise OptionError("give a version or a timestamp, not both")
+        log = _log(url, options)
+        moment = None if timestamp is None else _milliseconds(timestamp)
+        snapshot = open_at(log, version=version, timestamp_ms=moment)
+        return cls(log, snapshot, travelled=version is not None or timestamp is not None)
+
+    def refresh(self) -> Table:
+        """Move to the newest version. A table opened at a version or a time stays where it is."""
+        if not self._travelled:
+            self._snapshot = refresh(self._log, self._snapshot)
+        return self
+
+    def commit_files(
+        self,
+        adds: Iterable[AddAction] = (),
+        removes: Iterable[str] = (),
+        properties: Mapping[str, Any] | None = None,
+        txn: Txn | None = None,
+        operation: str = "WRITE",
+        data_change: bool = True,
+    ) -> Commit:
+        """Commit data files that are in place already: the low-level verb, for engines.
+
+        `removes` are paths of live files. `properties` are set, or dropped where the value is None. `txn` is `(app, batch)`
+        of an exactly-once writer: a batch that is in the table already is not written again. `data_change=False` says that
+        rows were only rearranged. Raises MetadataChanged, FilesChanged, TooManyConflicts, CommitOutcomeUnknown.
+        """
+        if self._travelled:
+            raise CommitError(
+                f"table {self.url} was opened at version {self.version}, which is history; open it without a version to write"
+            )
+        done = commit_files(
+            self._log,
+            self._snapshot,
+            adds=adds,
+            removes=removes,
+            properties=properties,
+            txn=txn,
+            operation=operation,
+            data_change=data_change,
+        )
+        self._snapshot = done.snapshot
+        if done.written:
+            after_commit(self._log, done.snapshot)
+        return Commit(done.snapshot.version, done.txn_id, done.metrics or {}, done.written, done.reason)
+
+    def files(self, where: str | None = None) -> pa.Table:
+        """Live files, without those that cannot hold a row for which `where` (SQL) is true."""
+        snapshot = self._snapshot
+        files = snapshot.files
+        if where is not None:
+            predicate = parse_predicate(where, snapshot.schema)
+            files = prune_files(files, predicate, snapshot.schema, snapshot.metadata.partition_columns)
+        return with_doc_mappings(files, snapshot.registry)
+
+    def history(self, limit: int | None = None) -> pa.Table:
+        """Commits, newest first: version, timestamp, operation, parameters, metrics, txn_id, read_version, engine."""
+        return read_history(self._log, self._snapshot, limit)
+
+    def changes(self, since: int | Moment) -> Changes:
+        """What was added and removed after a version, or after a time. Raises ChangesGone."""
+        version = since if isinstance(since, int) else version_at(self._log, _milliseconds(since))
+        return read_changes(self._log, self._snapshot, version)
+
+    def log(self, include_all: bool = False) -> pa.Table:
+        """The log's actions, one a row: since the newest checkpoint, or all that is kept."""
+        return read_log(self._log, self._snapshot, include_all=include_all)
+
+    def skips(self) -> pa.Table:
+        """Files that an operation could not handle, with the reason, the count, and until when they are left alone."""
+        return skips_table(self._snapshot, self._log.clock.wall_ms())
+
+    @property
+    def version(self) -> int:
+        """The version this table is at."""
+        return self._snapshot.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's schema, partition columns included."""
+        return self._snapshot.schema
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns that files are partitioned by, in order."""
+        return tuple(self._snapshot.metadata.partition_columns)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's properties."""
+        configuration = self._snapshot.metadata.configuration
+        return {key: value for key, value in configuration.items() if not key.startswith(SCHEMA_KEY)}
+
+    @property
+    def url(self) -> str:
+        """Where the table lies."""
+        return self._log.url
+
+    @property
+    def id(self) -> str:
+        """The table's identity: another table at the same place has another one."""
+        return self._snapshot.table_id
+
+    def __repr__(self) -> str:
+        return f"Table({self.url!r}, version={self.version})"
+
+
+def _log(url: str | os.PathLike[str], options: Mapping[str, Any] | None) -> TableLog:
+    checked = Options(options)
+    return TableLog(resolve(url, checked).open(), checked)
+
+
+def _milliseconds(moment: Moment) -> int:
+    """A time as milliseconds since 1970; without a time zone it is UTC."""
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError as error:
+            raise OptionError(f"timestamp {moment!r} is not ISO 8601, such as '2026-03-01T12:00:00Z'") from error
+    if not isinstance(moment, datetime):
+        raise OptionError(f"a timestamp is a datetime or ISO 8601 text, not {type(moment).__name__}")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
