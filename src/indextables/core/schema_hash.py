@@ -19,13 +19,12 @@ from base64 import urlsafe_b64encode
 from functools import lru_cache
 from typing import NamedTuple
 
-from indextables.core.java_double import java_double
+from indextables.core.java_text import java_double, java_quote
 
 _HASH_LENGTH = 16
 _MAX_DEPTH = 1_000
 """Jackson's limit, as is the next one; what goes beyond is refused like any other text that is not JSON."""
-_MAX_NUMBER_LENGTH = 1_000
-"""Counts the sign of a whole number, but only the digits of any other."""
+_MAX_DIGITS = 1_000
 
 
 @lru_cache(maxsize=512)
@@ -64,7 +63,7 @@ class _Array:
     def __init__(self) -> None:
         self._items: list[_Value] = []
 
-    def next_key(self, text: str, position: int) -> int:
+    def next_key(self, _text: str, position: int) -> int:
         return position
 
     def take(self, value: _Value) -> None:
@@ -99,7 +98,7 @@ class _Object:
     def close(self) -> _Value:
         keys = sorted(self._members, key=_utf16)
         name = self._members.get("name")
-        canonical = "{" + ",".join([f"{_quote(key)}:{self._members[key].canonical}" for key in keys]) + "}"
+        canonical = "{" + ",".join([f"{java_quote(key)}:{self._members[key].canonical}" for key in keys]) + "}"
         return _Value(canonical, name=name.plain if name is not None else None)
 
 
@@ -152,7 +151,7 @@ def _close(
 def _scalar(text: str, position: int, *, is_root: bool) -> tuple[_Value, int]:
     if text[position : position + 1] == '"':
         string, end = _string(text, position)
-        return _Value(_quote(string), string), end
+        return _Value(java_quote(string), string), end
     match = _WORD.match(text, position)
     if match is not None:
         if is_root and _continues_word(text[match.end() : match.end() + 1]):
@@ -167,7 +166,7 @@ def _scalar(text: str, position: int, *, is_root: bool) -> tuple[_Value, int]:
 
 
 def _number(text: str, *, whole: bool) -> _Value:
-    if len(text if whole else _NO_DIGIT.sub("", text)) > _MAX_NUMBER_LENGTH:
+    if len(text) > _MAX_DIGITS and len(_NO_DIGIT.sub("", text)) > _MAX_DIGITS:
         raise _NotJson
     if whole:
         shown = "0" if text == "-0" else text
@@ -200,14 +199,6 @@ def _continues_word(following: str) -> bool:
     return unicodedata.category(following) in _IDENTIFIER_CATEGORIES or "\x7f" <= following <= "\x9f"
 
 
-def _quote(string: str) -> str:
-    return '"' + _ESCAPED.sub(_escape, string) + '"'
-
-
-def _escape(match: re.Match[str]) -> str:
-    return _SHORT_ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04X}"
-
-
 def _utf16(string: str) -> bytes:
     """A key that sorts as Java compares strings, by UTF-16 units."""
     return string.encode("utf-16-be", "surrogatepass")
@@ -225,7 +216,5 @@ _STRING = re.compile(r'"((?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?")
 _NO_DIGIT = re.compile(r"[^0-9]")
 _WORD = re.compile(r"true|false|null")
-_ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _IDENTIFIER_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "Mc", "Mn", "Sc", "Pc", "Cf"})

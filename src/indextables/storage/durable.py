@@ -10,6 +10,9 @@ ticks every few milliseconds and inode numbers are used again at once, so withou
 again could keep its ETag, and the ETag of version 0 is how readers notice that a table was replaced.
 """
 
+# ruff: noqa: PTH104, PTH108, PTH112
+# Paths are text here: Path objects would cost more than the system calls.
+
 from __future__ import annotations
 
 import ctypes
@@ -60,7 +63,7 @@ def write_over(directory: str, name: str, data: bytes) -> None:
     """Write a file, in place of any other of its name, durably."""
     temporary = _write_named(directory, data)
     try:
-        os.rename(temporary, f"{directory}/{name}")  # noqa: PTH104 - text in, text out
+        os.rename(temporary, f"{directory}/{name}")
     except BaseException:
         _discard(temporary)
         raise
@@ -159,7 +162,7 @@ def _rename_new(temporary: str, path: str) -> None:
 def _discard(temporary: str) -> None:
     """Remove a temporary file. One that has to stay is hidden, and swept later."""
     try:
-        os.unlink(temporary)  # noqa: PTH108 - text in, text out
+        os.unlink(temporary)
     except OSError as error:
         if error.errno not in _STAYS:
             raise
@@ -167,7 +170,7 @@ def _discard(temporary: str) -> None:
 
 @functools.cache
 def _unnamed_files() -> bool:
-    return hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd")  # noqa: PTH112 - text in, text out
+    return hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd")
 
 
 @functools.cache

@@ -65,7 +65,7 @@ class Faulty:
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"Faulty({self._inner!r}, {', '.join(map(repr, self._plans))})"
+        return f"Faulty({', '.join(map(repr, (self._inner, *self._plans)))})"
 
     @property
     def inner(self) -> Store:

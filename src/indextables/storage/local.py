@@ -7,6 +7,9 @@ Symbolic links that the disk's owner put inside the root are followed by reads, 
 one of its own ancestors. Deletes refuse to go through them: the same file may be reached, and needed, by another name.
 """
 
+# ruff: noqa: PTH100, PTH102, PTH108, PTH112, PTH116, PTH120
+# Paths are text here: Path objects would cost more than the system calls.
+
 from __future__ import annotations
 
 import contextlib
@@ -28,7 +31,7 @@ class LocalStore:
     """The files under one directory, which the first write makes. Safe to use from many threads and after a fork."""
 
     def __init__(self, root_path: str | os.PathLike[str]) -> None:
-        self._root = os.path.abspath(os.fspath(root_path))  # noqa: PTH100 - Path.resolve would follow links
+        self._root = os.path.abspath(os.fspath(root_path))
         self._base = self._root if self._root.endswith("/") else self._root + "/"
         self._known_directories: set[str] = set()
 
@@ -76,7 +79,7 @@ class LocalStore:
         """See `Store.head`."""
         check_key(key, self._root)
         try:
-            return self._meta(key, os.stat(self._base + key))  # noqa: PTH116 - text in, text out
+            return self._meta(key, os.stat(self._base + key))
         except OSError as error:
             raise translate(error, self._root, key, "head") from error
 
@@ -159,7 +162,7 @@ class LocalStore:
 
     def _write_error(self, error: OSError, key: str, verb: Verb) -> StorageError:
         path = self._base + key
-        if os.path.isdir(path):  # noqa: PTH112 - text in, text out
+        if os.path.isdir(path):
             return InvalidKey(f"{path} is a directory, so no object can have this key", key=key, root=self._root)
         if isinstance(error, FileExistsError):
             return ObjectExists(f"object {path} exists already", key=key, root=self._root, verb=verb)
@@ -169,13 +172,13 @@ class LocalStore:
         """Make a directory and its parents, durably. Who made them before us may have died before the fsync."""
         if directory in self._known_directories:
             return
-        parent = os.path.dirname(directory)  # noqa: PTH120 - text in, text out
+        parent = os.path.dirname(directory)
         inside = len(directory) > len(self._root)
-        if inside or not os.path.isdir(parent):  # noqa: PTH112 - text in, text out
+        if inside or not os.path.isdir(parent):
             self._ensure(parent)
         made = False
         with contextlib.suppress(FileExistsError):
-            os.mkdir(directory)  # noqa: PTH102 - text in, text out
+            os.mkdir(directory)
             made = True
         if inside or made:
             sync_directory(parent)
@@ -189,11 +192,11 @@ class LocalStore:
     def _unlink(self, key: str) -> bool:
         path = self._base + key
         try:
-            os.unlink(path)  # noqa: PTH108 - text in, text out
+            os.unlink(path)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return False
         except PermissionError:
-            if os.path.isdir(path):  # noqa: PTH112 - what some systems answer for a directory
+            if os.path.isdir(path):
                 return False
             raise
         return True

@@ -1,7 +1,8 @@
 """The one place where errors of the layers below become ours.
 
-obstore reports most failures as `GenericError`, whose text alone tells a time-out from a refused signature; it carries no
-HTTP status, so the status is read from the text too, after removing the addresses in it (a key may be called "timeout").
+obstore reports most failures as `GenericError`, whose text alone tells a time-out from a refused signature. Where there was
+an answer, its status and the service's name for the error decide; where there was none, the words of the HTTP client do.
+Addresses are removed first (a key may be called "timeout").
 What cannot be recognised is a plain `StorageError`, never `StoreUnavailable`: repeating what is not understood hides it.
 
 None of these types says whether a write happened. The commit path reads back after every failed create, whatever the type.
@@ -58,51 +59,77 @@ _ERRNO: dict[int, type[StorageError]] = {
 }
 
 _OBSTORE: dict[type[BaseException], type[StorageError]] = {
-    obstore_errors.AlreadyExistsError: ObjectExists,
     obstore_errors.InvalidPathError: InvalidKey,
     obstore_errors.JoinError: StoreUnavailable,
-    obstore_errors.NotFoundError: ObjectNotFound,
     obstore_errors.NotSupportedError: StoreMisconfigured,
     obstore_errors.PermissionDeniedError: AccessDenied,
     obstore_errors.UnauthenticatedError: AccessDenied,
     obstore_errors.UnknownConfigurationKeyError: StoreMisconfigured,
 }
 
-_STATUS = re.compile(
-    r"(?:non-2xx|non-200|error|status|client error|server error)[^\n]{0,40}?\b([345]\d\d)\b", re.IGNORECASE
-)
+_STATUS = re.compile(r"status(?: code)?:? (\d{3})\b")
 
-_TEXTS: tuple[tuple[type[StorageError], re.Pattern[str]], ...] = (
-    (
-        StoreMisconfigured,
-        re.compile(r"NoSuchBucket|ContainerNotFound|bucket does not exist|InvalidBucketName", re.IGNORECASE),
-    ),
-    (
-        AccessDenied,
-        re.compile(
-            r"AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|AuthenticationFailed|AuthorizationFailure"
-            r"|ExpiredToken|InvalidToken|XAdminUserNotFound|UserNotFound|invalid_grant|missing credential"
-            r"|no credential|instance metadata|credential provider",
-            re.IGNORECASE,
+_CODE = re.compile(r"<Code>(\w+)</Code>|\(code: (\w+)\)")
+
+_CODES: dict[str, type[StorageError]] = {
+    **dict.fromkeys(
+        (
+            "AuthorizationHeaderMalformed",
+            "ContainerNotFound",
+            "IllegalLocationConstraintException",
+            "InvalidBucketName",
+            "NoSuchBucket",
+            "NotImplemented",
+            "PermanentRedirect",
         ),
+        StoreMisconfigured,
     ),
+    **dict.fromkeys(
+        (
+            "AccessDenied",
+            "AuthenticationFailed",
+            "AuthorizationFailure",
+            "AuthorizationPermissionMismatch",
+            "ExpiredToken",
+            "InvalidAccessKeyId",
+            "InvalidToken",
+            "RequestTimeTooSkewed",
+            "SignatureDoesNotMatch",
+            "XAdminUserNotFound",
+        ),
+        AccessDenied,
+    ),
+    **dict.fromkeys(
+        ("InternalError", "OperationTimedOut", "RequestTimeout", "ServerBusy", "ServiceUnavailable", "SlowDown"),
+        StoreUnavailable,
+    ),
+}
+"""The services' own names of errors, which tell more than the status that comes with them."""
+
+_WORDS: tuple[tuple[type[StorageError], re.Pattern[str]], ...] = (
+    (StoreMisconfigured, re.compile("builder error|must be specified|redirect without location", re.IGNORECASE)),
+    (AccessDenied, re.compile("credential|invalid_grant|unauthorized", re.IGNORECASE)),
     (
         StoreUnavailable,
         re.compile(
-            r"SlowDown|ServiceUnavailable|RequestTimeout|ServerBusy|OperationTimedOut|InternalError|TooManyRequests"
-            r"|timed? ?out|timeout|connection (?:reset|refused|closed|aborted)|connect error|error trying to connect"
-            r"|client error \(Connect\)|client error \(SendRequest\)|broken pipe|dns error|failed to lookup"
-            r"|incomplete ?message|unexpected e(?:nd of f|o)|tcp connect|network unreachable|host unreachable"
-            r"|error sending request|error decoding response body|error reading a body|body write aborted|channel closed",
+            r"timed? ?out|timeout|connection (?:reset|refused|closed|aborted|error)|\(connect\)|\(sendrequest\)"
+            r"|tcp connect|error trying to connect|broken pipe|dns error|failed to lookup|incomplete ?message"
+            r"|unexpected eof|unexpected end of file|unreachable|error sending request|error decoding response body"
+            r"|error reading a body|request or response body error|channel closed",
             re.IGNORECASE,
         ),
     ),
 )
+"""What clients say when there was no answer, and so no status."""
+
+_NO_CREDENTIALS = re.compile(r"http://(?:169\.254\.|metadata\.google\.internal)")
+"""Where clients look for credentials last of all. On a machine outside the cloud nobody answers there."""
 
 _ADDRESS = re.compile(r"https?://\S+")
 _DEBUG = "\n\nDebug source"
 """What obstore puts between its message and a dump of Rust structures, which repeats the message and the address."""
 
+_MISCONFIGURED_STATUS = frozenset({301, 302, 307, 308, 404, 405, 501})
 _UNAVAILABLE_STATUS = frozenset({408, 409, 423, 425, 429})
 
 
@@ -133,7 +160,7 @@ def _kind(error: Exception, verb: Verb) -> type[StorageError]:
         return ObjectExists
     if isinstance(error, ValueError):
         return InvalidKey if verb != "open" else StoreMisconfigured
-    return _from_text(str(error)) or StorageError
+    return _from_text(str(error))
 
 
 def _from_errno(code: int, verb: Verb) -> type[StorageError]:
@@ -146,39 +173,47 @@ def _absent(text: str, verb: Verb, local: bool) -> type[StorageError]:
     """A read that finds nothing is ObjectNotFound; a write that does has no bucket, or lost its directory meanwhile."""
     if local:
         return StoreUnavailable if verb in _WRITES else ObjectNotFound
-    recognised = _from_text(text)
-    if recognised in (StoreMisconfigured, AccessDenied):
-        return recognised
+    named = _named(text)
+    if named is not None:
+        return named
     return ObjectNotFound if verb in ("get", "head", "delete") else StoreMisconfigured
 
 
 def _from_obstore(error: obstore_errors.BaseError, verb: Verb) -> type[StorageError]:
-    text = str(error)
+    if isinstance(error, obstore_errors.NotFoundError):
+        return _absent(str(error), verb, local=False)
     if isinstance(error, obstore_errors.PreconditionError | obstore_errors.NotModifiedError):
         return ObjectExists if verb == "create" else StorageError
-    if isinstance(error, obstore_errors.NotFoundError):
-        return _absent(text, verb, local=False)
+    if isinstance(error, obstore_errors.AlreadyExistsError):
+        return ObjectExists if verb == "create" else StoreUnavailable
     for kind, ours in _OBSTORE.items():
         if isinstance(error, kind):
             return ours
-    return _from_text(text) or StorageError
+    return _from_text(str(error))
 
 
-def _from_text(text: str) -> type[StorageError] | None:
-    """What a GenericError's text tells. Names of errors come before statuses, which several errors share."""
-    text = _ADDRESS.sub("", text.partition(_DEBUG)[0])
-    for kind, pattern in _TEXTS:
-        if pattern.search(text):
-            return kind
-    match = _STATUS.search(text)
+def _from_text(text: str) -> type[StorageError]:
+    """What a GenericError's text tells."""
+    told = _ADDRESS.sub("", text.partition(_DEBUG)[0])
+    named = _named(told)
+    if named is not None:
+        return named
+    match = _STATUS.search(told)
     if match is None:
-        return None
+        if _NO_CREDENTIALS.search(text):
+            return AccessDenied
+        return next((kind for kind, words in _WORDS if words.search(told)), StorageError)
     status = int(match.group(1))
     if status in (401, 403):
         return AccessDenied
-    if status >= 500 or status in _UNAVAILABLE_STATUS:
-        return StoreUnavailable
-    return StoreMisconfigured if status in (301, 302, 307, 404) else None
+    if status in _MISCONFIGURED_STATUS:
+        return StoreMisconfigured
+    return StoreUnavailable if status >= 500 or status in _UNAVAILABLE_STATUS else StorageError
+
+
+def _named(text: str) -> type[StorageError] | None:
+    match = _CODE.search(text)
+    return None if match is None else _CODES.get(match.group(1) or match.group(2))
 
 
 def _sentence(kind: type[StorageError], verb: Verb, where: str) -> str:
@@ -198,6 +233,7 @@ def _sentence(kind: type[StorageError], verb: Verb, where: str) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """The first line, without the dump of Rust structures that obstore appends."""
-    text = str(error).partition(_DEBUG)[0]
-    return " ".join(text.split()) or type(error).__name__
+    """What the error says, without what we say ourselves: the address, and obstore's dump of Rust structures."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return " ".join(str(error).partition(_DEBUG)[0].split()) or type(error).__name__

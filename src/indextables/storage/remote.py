@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 import obstore
 
 from indextables.core.errors import ObjectNotFound, StorageError, StoreMisconfigured, StoreUnavailable
-from indextables.storage.keys import check_key, check_prefix, check_range
+from indextables.storage.keys import check_key, check_prefix, check_range, joined
 from indextables.storage.mapping import Verb, translate
 from indextables.storage.store import ObjectMeta, StoredObject
 
@@ -120,15 +121,14 @@ class ObstoreStore:
     def _delete(self, keys: Sequence[str], failed: dict[str, StorageError]) -> None:
         """Delete; if that fails, halve to find out which keys are to blame. No answer at all blames every key."""
         try:
-            _refuse_after_fork()
-            obstore.delete(self._store, [self._base + key for key in keys])
-        except Exception as error:  # noqa: BLE001 - the mapping is total
-            translated = translate(error, self._root, keys[0] if len(keys) == 1 else "", "delete")
-            if isinstance(translated, StoreUnavailable):
-                failed |= dict.fromkeys(keys, translated)
+            with self._translated("delete", keys[0] if len(keys) == 1 else ""):
+                obstore.delete(self._store, [self._base + key for key in keys])
+        except StorageError as error:
+            if isinstance(error, StoreUnavailable):
+                failed |= dict.fromkeys(keys, error)
             elif len(keys) == 1:
-                if not isinstance(translated, ObjectNotFound):
-                    failed[keys[0]] = translated
+                if not isinstance(error, ObjectNotFound):
+                    failed[keys[0]] = error
             else:
                 middle = len(keys) // 2
                 self._delete(keys[:middle], failed)
@@ -137,8 +137,7 @@ class ObstoreStore:
     def _list(self, prefix: str, after: str) -> Iterator[ObjectMeta]:
         wanted = self._base + prefix
         offset = max(_just_before(wanted), _valid_offset(self._base + after) if after else "")
-        try:
-            _refuse_after_fork()
+        with self._translated("list", prefix):
             pages = obstore.list(
                 self._store, wanted.rpartition("/")[0] or None, offset=offset or None, chunk_size=_PAGE
             )
@@ -150,16 +149,25 @@ class ObstoreStore:
                             yield meta
                     elif _has_passed(item["path"], wanted):
                         return
-        except Exception as error:
-            raise translate(error, self._root, prefix, "list") from error
 
     def _call(self, verb: Verb, key: str, call: Callable[[str], T]) -> T:
         check_key(key, self._root)
-        try:
-            _refuse_after_fork()
+        with self._translated(verb, key):
             return call(self._base + key)
+
+    @contextmanager
+    def _translated(self, verb: Verb, key: str) -> Iterator[None]:
+        """Around everything that enters obstore: no error of its own comes out, and no panic (a BaseException)."""
+        _refuse_after_fork()
+        try:
+            yield
         except Exception as error:
             raise translate(error, self._root, key, verb) from error
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":
+                raise
+            where = joined(self._root, key)
+            raise StorageError(f"{verb} of {where} ended in a panic: {error}", key=key, root=self._root) from error
 
     def _meta(self, meta: ObstoreMeta) -> ObjectMeta:
         etag = meta["e_tag"]

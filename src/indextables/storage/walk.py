@@ -5,6 +5,9 @@ the order of whole keys when a directory counts as its name and a slash: `a-b` c
 Code points sort as their UTF-8 bytes do, so plain comparison of text is the order that object stores have.
 """
 
+# ruff: noqa: PTH120
+# Paths are text here: Path objects would cost more than the system calls.
+
 from __future__ import annotations
 
 import errno
@@ -40,7 +43,9 @@ def _walk(
             continue
         try:
             found = entry.stat()
-        except FileNotFoundError:
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ELOOP):
+                raise
             continue
         yield directory + name, found
 
@@ -81,5 +86,5 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         return False
     if not entry.is_symlink():
         return True
-    here, target = os.path.realpath(os.path.dirname(entry.path)), os.path.realpath(entry.path)  # noqa: PTH120
+    here, target = os.path.realpath(os.path.dirname(entry.path)), os.path.realpath(entry.path)
     return os.path.commonpath((here, target)) != target

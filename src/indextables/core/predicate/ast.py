@@ -169,20 +169,25 @@ def any_of(children: Iterable[Predicate]) -> Predicate:
     return flat[0] if len(flat) == 1 else Or(tuple(flat)) if flat else FALSE
 
 
-def columns_of(predicate: Predicate) -> Iterator[Column]:
-    """Every column that the predicate looks at, as often as it does."""
+def leaves_of(predicate: Predicate) -> Iterator[Leaf]:
+    """Every leaf, from left to right."""
     match predicate:
         case And() | Or():
             for child in predicate.children:
-                yield from columns_of(child)
+                yield from leaves_of(child)
         case Not():
-            yield from columns_of(predicate.child)
+            yield from leaves_of(predicate.child)
         case Constant():
             return
         case Comparison() | In() | Like() | IsNull() | IsNotNull():
-            yield predicate.column
+            yield predicate
         case _:
             assert_never(predicate)
+
+
+def columns_of(predicate: Predicate) -> Iterator[Column]:
+    """Every column that the predicate looks at, as often as it does."""
+    return (leaf.column for leaf in leaves_of(predicate))
 
 
 def push_down_not(predicate: Predicate, *, negated: bool = False) -> Predicate:

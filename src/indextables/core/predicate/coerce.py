@@ -45,15 +45,9 @@ from indextables.core.predicate.ast import (
     any_of,
     like_parts,
 )
-from indextables.core.values import EXACT, fit_decimal, is_text, parse_moment, parse_number, whole_range
+from indextables.core.values import EPOCH, EXACT, fit_decimal, is_text, micros, parse_moment, parse_number, whole_range
 
-_BOOLEANS = {"true": True, "t": True, "yes": True, "y": True, "1": True} | {
-    "false": False,
-    "f": False,
-    "no": False,
-    "n": False,
-    "0": False,
-}
+_BOOLEANS = dict.fromkeys(("true", "t", "yes", "y", "1"), True) | dict.fromkeys(("false", "f", "no", "n", "0"), False)
 _PARTIAL_DATE = re.compile(r"([0-9]{4})(?:-([0-9]{1,2}))?")
 _ZONED = re.compile(r"(.*[0-9]) ?([A-Za-z][A-Za-z0-9_+/:-]*)", re.DOTALL)
 
@@ -106,7 +100,9 @@ def like(column: Column, pattern: str, escape: str = "\\") -> Predicate:
     if not is_text(column.type):
         raise PredicateError(f"LIKE needs a string column, {column} is of type {column.type}", column=str(column))
     if len(escape) != 1 or escape in {"%", "_"}:
-        raise PredicateError(f"the escape character of LIKE is {escape!r}, expected one character other than '%' and '_'")
+        raise PredicateError(
+            f"the escape character of LIKE is {escape!r}, expected one character other than '%' and '_'"
+        )
     parts = like_parts(pattern, escape)
     return Like(column, "".join(p.value if isinstance(p, Wildcard) else _escaped(p) for p in parts))
 
@@ -161,6 +157,8 @@ def _place(column: Column, value: Any) -> _Place:
 def _same(column: Column, value: Any, kind: type) -> _Place:
     if not isinstance(value, kind):
         raise _mismatch(column, value)
+    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        raise PredicateError(f"the text {value!r} holds half a surrogate pair, which no column can", value=repr(value))
     return _Place(Literal(value, column.type), exact=True)
 
 
@@ -195,20 +193,138 @@ def _place_number(column: Column, value: Any) -> _Place:
         raise _mismatch(column, value)
     if pa.types.is_floating(column.type):
         return _Place(Literal(_to_double(value), pa.float64()), exact=True)
-    if not math.isfinite(value):
-        return _Place(None, above=not value < 0)  # NaN is greater than every number
-    number = Decimal(value)
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if not number.is_finite():
+        return _Place(None, above=not number.is_signed() or number.is_nan())  # NaN is greater than every number
+    fitting: Any
     if pa.types.is_integer(column.type):
         low, high = whole_range(column.type)
-        floor = math.floor(number)
-        if floor < low or number > high:
-            return _Place(None, above=number > high)
-        return _Place(Literal(floor, column.type), exact=floor == number)
-    step = Decimal(1).scaleb(-column.type.scale)
-    rounded = EXACT.quantize(EXACT.divide_int(number, step) * step, step) if False else _floor(number, step)
-    if rounded is None:
-        return _Place(None, above=number > 0)
-    fitting = fit_decimal(rounded, column.type)
+        fitting = math.floor(number) if low <= number <= high else None
+    else:
+        step = Decimal(1).scaleb(-column.type.scale)
+        floor = number.quantize(step, ROUND_FLOOR, EXACT)  # NaN where the number has too many digits for any column
+        fitting = fit_decimal(floor, column.type)
     if fitting is None:
         return _Place(None, above=number > 0)
     return _Place(Literal(fitting, column.type), exact=fitting == number)
+
+
+def _cast_number(column: Column, text: str) -> Decimal | float:
+    stripped = text.strip()
+    number = parse_number(stripped)
+    if pa.types.is_floating(column.type) and stripped.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
+        return float(stripped)
+    if number is None or (pa.types.is_integer(column.type) and not stripped.lstrip("+-").isdigit()):
+        raise _no_cast(column, text)
+    return number
+
+
+def _to_double(value: int | float | Decimal) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _place_date(column: Column, value: Any) -> _Place:
+    if isinstance(value, str):
+        moment = parse_time(value, zoned=False)
+        if moment is None:
+            raise _no_cast(column, value)
+        return _Place(Literal(moment.date(), column.type), exact=True)
+    if isinstance(value, dt.datetime):
+        moment = _utc(value)
+        return _Place(Literal(moment.date(), column.type), exact=moment.time() == dt.time())
+    if isinstance(value, dt.date):
+        return _Place(Literal(value, column.type), exact=True)
+    raise _mismatch(column, value)
+
+
+def _place_timestamp(column: Column, value: Any) -> _Place:
+    zoned = column.type.tz is not None
+    if isinstance(value, str):
+        parsed = parse_time(value, zoned=zoned)
+        if parsed is None:
+            raise _no_cast(column, value)
+        value = parsed
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        value = dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001 - midnight UTC
+    if not isinstance(value, dt.datetime):
+        raise _mismatch(column, value)
+    moment = _utc(value)
+    return _Place(Literal(moment.replace(tzinfo=dt.UTC) if zoned else moment, column.type), exact=True)
+
+
+def _utc(moment: dt.datetime) -> dt.datetime:
+    """The moment in UTC, without a zone."""
+    return EPOCH + dt.timedelta(microseconds=micros(moment))
+
+
+def parse_time(text: str, *, zoned: bool) -> dt.datetime | None:
+    """A text as Spark casts it to a timestamp, in UTC and without a zone. None if it is not one.
+
+    `2024`, `2024-01`, `2024-01-31`, a time after a blank or T, an offset, `Z`, `UTC` or a region such as Europe/Berlin.
+    With `zoned=False` the zone is dropped, as the casts to a date and to a timestamp without time zone do.
+    """
+    text = text.strip()
+    partial = _PARTIAL_DATE.fullmatch(text)
+    if partial is not None:
+        text = f"{partial[1]}-{partial[2] or '01'}-01"
+    region = _ZONED.fullmatch(text)
+    zone: dt.tzinfo = dt.UTC
+    if region is not None and region[2] != "Z":
+        found = _zone(region[2])
+        if found is None:
+            return None
+        text, zone = region[1], found
+    parsed = parse_moment(text, read_offset=zoned)
+    if parsed is None:
+        return None
+    moment = EPOCH + dt.timedelta(microseconds=parsed[0])
+    try:
+        return _utc(moment.replace(tzinfo=zone)) if zoned else moment
+    except OverflowError:
+        return None
+
+
+def _zone(name: str) -> dt.tzinfo | None:
+    if name in {"UTC", "GMT", "UT"}:
+        return dt.UTC
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return None
+
+
+def cast_literal(value: Any, arrow_type: pa.DataType) -> Any:
+    """`CAST(value AS type)` for literals: the value as the type has it, an error where it would have to change."""
+    try:
+        place = _place(Column(("literal",), arrow_type), value)
+    except PredicateError as error:
+        raise PredicateError(f"the literal {value!r} cannot be cast to {arrow_type}", value=repr(value)) from error
+    if place.literal is None or not place.exact:
+        raise PredicateError(f"the literal {value!r} cannot be cast to {arrow_type} without a loss", value=repr(value))
+    return place.literal.value
+
+
+def compare_literals(left: Any, op: Op, right: Any) -> bool | None:
+    """`left op right` for two literals, as in `1 = 1`."""
+    if left is None or right is None:
+        return (left is None and right is None) if op == "<=>" else None
+    (kind, a), (other, b) = _sort_key(left), _sort_key(right)
+    if kind != other:
+        raise PredicateError(f"the literals {left!r} and {right!r} cannot be compared with each other")
+    if op in {"=", "<=>", "<>"}:
+        return (a == b) is (op != "<>")
+    low, high = (a, b) if op in {"<", "<="} else (b, a)
+    return bool(low < high or (op in {"<=", ">="} and a == b))
+
+
+def _sort_key(value: Any) -> tuple[str, Any]:
+    if isinstance(value, bool):
+        return "boolean", value
+    if isinstance(value, int | float | Decimal):
+        return "number", (True, 0) if value != value else (False, value)  # noqa: PLR0124 - NaN, the greatest number
+    if isinstance(value, dt.datetime):
+        return "timestamp", micros(value)
+    return type(value).__name__, value

@@ -1,15 +1,27 @@
-"""`Double.toString` as Java had it up to release 18.
+"""Doubles and strings as the Java side of this format prints them, byte for byte.
 
-Python prints the shortest text that reads back as the same number. So does Java from release 19 on; before that it often
-printed a digit or two more (`2e23` is `1.9999999999999998E23` there). The logs whose schema hashes must be reproduced were
-written by Spark 3.5, which runs on Java 8 to 17, so the older method is followed, with its three widths of arithmetic
+Strings: Jackson writes everything raw but quotes, backslashes and control characters, and those with upper-case digits.
+
+Doubles: Python prints the shortest text that reads back as the same number. So does Java from release 19 on; before that it
+often printed a digit or two more (`2e23` is `1.9999999999999998E23` there). The logs whose schema hashes must be reproduced
+were written by Spark 3.5, which runs on Java 8 to 17, so the older method is followed, with its three widths of arithmetic
 and their overflows.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import struct
+
+
+def java_quote(string: str) -> str:
+    """A JSON string as Jackson writes it."""
+    return '"' + _ESCAPED.sub(_escape, string) + '"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    return _SHORT_ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04X}"
 
 
 def java_double(value: float) -> str:
@@ -137,3 +149,5 @@ def _estimate(fraction: int, exponent: int) -> int:
 
 _FRACTION_BITS = 52
 _FRACTION_MASK = (1 << _FRACTION_BITS) - 1
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}

@@ -1,0 +1,285 @@
+"""Data skipping: which files of a snapshot may hold rows that match a predicate.
+
+    partition values (exact)  →  minValues / maxValues of the files left  →  `stats` where those say nothing
+
+Only the columns that the predicate names are touched, and everything runs over whole columns: 100,000 files take a
+fraction of a second. What is not known keeps its file: an absent entry, a text that cannot be read, a bound that
+contradicts the other one. **No row that matches may ever be skipped**, whoever wrote the statistics, so these are read
+with more caution than our own would need:
+
+- A string maximum is a prefix bound, because others cut it without rounding up (`prefix_maximum`).
+- String bounds end before the first character at or above U+E000. Below it the orders by code point and by UTF-16 unit
+  agree, and the log does not say in which of the two a file's minimum was found.
+- A timestamp maximum reaches to the end of the digit it was written to.
+- A decimal of exactly 32 characters may have lost digits to a writer that cuts every long text, so it is not used.
+- Minima and maxima say nothing about NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.core.predicate import (
+    Column,
+    ColumnBounds,
+    Comparison,
+    IsNotNull,
+    IsNull,
+    Predicate,
+    VectorBounds,
+    VectorValues,
+    columns_of,
+    leaves_of,
+    may_match_table,
+    prefix_maximum,
+)
+from indextables.core.values import column_from_text, from_text, has_text_form, is_text
+
+_CUT_LENGTH: Final = 32
+_FIRST_BYTE_OF_E000: Final = 0xEE
+_EXACT_IN_DOUBLES: Final = 2**53
+
+
+def prune_files(files: pa.Table, predicate: Predicate, schema: pa.Schema, partition_columns: Sequence[str]) -> pa.Table:
+    """The files that may hold a matching row, in their order.
+
+    `files` has the log's columns `partitionValues`, `minValues` and `maxValues` (maps), `stats` (JSON) and `numRecords`;
+    those that are missing say nothing.
+    """
+    partitions = {name.lower() for name in partition_columns}
+    wanted = {column.name: column for column in columns_of(predicate) if _is_known(column, schema)}
+    values = {name: _partition_values(files, column) for name, column in wanted.items() if name.lower() in partitions}
+    if values:
+        keep = may_match_table(predicate, values, length=files.num_rows)
+        if not pc.all(keep, min_count=0).as_py():
+            files = files.filter(keep)
+            values = {
+                name: VectorValues(column.values.filter(keep), column.known.filter(keep))
+                for name, column in values.items()
+            }
+    rest = [column for name, column in wanted.items() if name not in values]
+    if values and not rest:
+        return files
+    bounds: dict[str, VectorBounds | VectorValues] = {**values, **_bounds(files, rest, predicate)}
+    keep = may_match_table(predicate, bounds, length=files.num_rows)
+    return files if pc.all(keep, min_count=0).as_py() else files.filter(keep)
+
+
+def manifest_bounds(
+    bounds: Mapping[str, tuple[str | None, str | None]] | None, schema: pa.Schema, *, typed: bool
+) -> dict[str, ColumnBounds]:
+    """A manifest's partition bounds for `may_match`, from the texts of each column's minimum and maximum.
+
+    `typed`: the item says `boundsOrder = "typed"`. Without it the bounds were found by comparing texts, or doubles where
+    both texts were numbers. That order fits integers, decimals of up to 15 digits, dates and booleans; the bounds of
+    other columns are not used. Nothing is known about nulls and NaNs, which bounds leave out.
+    """
+    found: dict[str, ColumnBounds] = {}
+    for name, texts in (bounds or {}).items():
+        column = _schema_field(name, schema)
+        if column is None or not (typed or _ordered_alike(column.type)):
+            continue
+        low, high = (from_text(text, column.type) for text in texts)
+        if typed or (_exact_as_double(low) and _exact_as_double(high)):
+            found[column.name] = ColumnBounds(min=low, max=high)
+    return found
+
+
+def _is_known(column: Column, schema: pa.Schema) -> bool:
+    index = schema.get_field_index(column.name)
+    return not column.nested and index >= 0 and bool(schema.field(index).type == column.type)
+
+
+def _schema_field(name: str, schema: pa.Schema) -> pa.Field | None:
+    exact = [field for field in schema if field.name == name]
+    found = exact or [field for field in schema if field.name.lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
+
+
+def _ordered_alike(arrow_type: pa.DataType) -> bool:
+    kinds = pa.types
+    return bool(
+        kinds.is_integer(arrow_type)
+        or kinds.is_decimal(arrow_type)
+        or kinds.is_date32(arrow_type)
+        or kinds.is_boolean(arrow_type)
+    )
+
+
+def _exact_as_double(value: Any) -> bool:
+    if isinstance(value, Decimal):
+        return len(value.as_tuple().digits) <= 15
+    return not isinstance(value, int) or abs(value) <= _EXACT_IN_DOUBLES
+
+
+def _partition_values(files: pa.Table, column: Column) -> VectorValues:
+    """The column's value in each file. Absent is null; an empty text is null, too, unless the column is a string."""
+    texts = _entries(files, "partitionValues", column.name)
+    if not is_text(column.type):
+        texts = pc.if_else(pc.equal(pc.binary_length(texts), 0), pa.scalar(None, pa.string()), texts)
+    values = column_from_text(texts, column.type)
+    return VectorValues(values, pc.or_(pc.is_null(texts), pc.is_valid(values)))
+
+
+def _bounds(files: pa.Table, columns: Sequence[Column], predicate: Predicate) -> dict[str, VectorBounds]:
+    texts = {
+        column.name: (_entries(files, "minValues", column.name), _entries(files, "maxValues", column.name))
+        for column in columns
+    }
+    about_nulls = {
+        leaf.column.name
+        for leaf in leaves_of(predicate)
+        if isinstance(leaf, IsNull | IsNotNull) or (isinstance(leaf, Comparison) and leaf.op == "<=>")
+    }
+    stats = _Stats.read(files, texts, about_nulls)
+    found: dict[str, VectorBounds] = {}
+    for column in columns:
+        low, high = texts[column.name]
+        low = pc.coalesce(low, stats.column("min_values", column.name))
+        high = pc.coalesce(high, stats.column("max_values", column.name))
+        has_nulls, all_null = stats.nulls(column.name)
+        low, high = _typed_bounds(low, high, column.type)
+        found[column.name] = VectorBounds(min=low, max=high, has_nulls=has_nulls, all_null=all_null)
+    return found
+
+
+def _typed_bounds(low: pa.Array, high: pa.Array, arrow_type: pa.DataType) -> tuple[Any, Any]:
+    if not has_text_form(arrow_type):
+        return None, None
+    if is_text(arrow_type):
+        return _before_e000(low), prefix_maximum(_before_e000(high))
+    if pa.types.is_decimal(arrow_type) and arrow_type.precision + 2 >= _CUT_LENGTH:
+        low, high = _unless_cut(low), _unless_cut(high)
+    return column_from_text(low, arrow_type), column_from_text(high, arrow_type, upper=True)
+
+
+def _before_e000(texts: pa.Array) -> pa.Array:
+    """The texts up to their first character at or above U+E000: its first byte is EE or more, as no other byte is."""
+    data = texts.buffers()[2]
+    if data is None or not (np.frombuffer(data, np.uint8) >= _FIRST_BYTE_OF_E000).any():
+        return texts
+    return pc.replace_substring_regex(texts, r"(?s)[\x{E000}-\x{10FFFF}].*\z", "")
+
+
+def _unless_cut(texts: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(pc.binary_length(texts), _CUT_LENGTH), pa.scalar(None, pa.string()), texts)
+
+
+def _entries(files: pa.Table, map_column: str, name: str) -> pa.Array:
+    """One key's texts out of a map column: by the exact name, else by another spelling of its letters."""
+    if files.schema.get_field_index(map_column) < 0:
+        return pa.nulls(files.num_rows, pa.string())
+    maps = files.column(map_column)
+    if not pa.types.is_map(maps.type):
+        return pa.nulls(files.num_rows, pa.string())
+    found = _lookup(maps, name)
+    if found.null_count:
+        keys = {key for chunk in maps.chunks for key in pc.unique(chunk.keys).to_pylist()}
+        for key in sorted(keys - {name}):
+            if key.lower() == name.lower():
+                found = pc.coalesce(found, _lookup(maps, key))
+    return found
+
+
+def _lookup(maps: pa.ChunkedArray, key: str) -> pa.Array:
+    found = pc.map_lookup(maps, pa.scalar(key, maps.type.key_type), "first")
+    return found.combine_chunks().cast(pa.string())
+
+
+class _Json(msgspec.Struct, rename="camel"):
+    """What `stats` may hold. Everything is optional, and of any shape."""
+
+    num_records: Any = None
+    null_count: Any = None
+    min_values: Any = None
+    max_values: Any = None
+
+
+_DECODER: Final = msgspec.json.Decoder(_Json, float_hook=str)  # floats stay the text that was written
+
+
+class _Stats:
+    """The `stats` of the files where they can tell something that the maps do not."""
+
+    def __init__(self, length: int, parsed: list[_Json], index: pa.Array, num_records: pa.Array) -> None:
+        self._length = length
+        self._parsed = parsed
+        self._index = index
+        self._num_records = num_records
+
+    @classmethod
+    def read(cls, files: pa.Table, texts: Mapping[str, tuple[pa.Array, pa.Array]], about_nulls: set[str]) -> _Stats:
+        length = files.num_rows
+        num_records = _column(files, "numRecords", pa.int64())
+        stats = _column(files, "stats", pa.string())
+        needed = pa.repeat(pa.scalar(False), length)
+        if stats.null_count < length:
+            for name, (low, high) in texts.items():
+                useful = pc.fill_null(pc.match_substring(stats, name, ignore_case=True), False)
+                if name not in about_nulls:
+                    useful = pc.and_(useful, pc.or_(pc.is_null(low), pc.is_null(high)))
+                needed = pc.or_(needed, useful)
+        rows = np.flatnonzero(needed.to_numpy(zero_copy_only=False))
+        places = np.zeros(length, np.int64)
+        places[rows] = np.arange(len(rows))
+        index = pa.array(places, mask=~needed.to_numpy(zero_copy_only=False))
+        return cls(length, [_decoded(text) for text in stats.take(pa.array(rows)).to_pylist()], index, num_records)
+
+    def column(self, kind: str, name: str) -> pa.Array:
+        """The minima or maxima of one column, as texts."""
+        return self._spread([_text(_member(getattr(stats, kind), name)) for stats in self._parsed], pa.string())
+
+    def nulls(self, name: str) -> tuple[Any, Any]:
+        """Whether the column has nulls, and whether it has nothing else."""
+        if not self._parsed:
+            return None, None
+        nulls = self._spread([_count(_member(stats.null_count, name)) for stats in self._parsed], pa.int64())
+        inside = self._spread([_count(stats.num_records) for stats in self._parsed], pa.int64())
+        records = pc.coalesce(self._num_records, inside)
+        agreed = pc.fill_null(pc.equal(records, inside), True)
+        all_null = pc.and_(agreed, pc.and_(pc.equal(nulls, records), pc.greater(records, 0)))
+        return pc.greater(nulls, 0), all_null
+
+    def _spread(self, values: list[Any], arrow_type: pa.DataType) -> pa.Array:
+        if not values:
+            return pa.nulls(self._length, arrow_type)
+        return pa.array(values, arrow_type).take(self._index)
+
+
+def _column(files: pa.Table, name: str, arrow_type: pa.DataType) -> pa.Array:
+    if files.schema.get_field_index(name) < 0:
+        return pa.nulls(files.num_rows, arrow_type)
+    return files.column(name).combine_chunks().cast(arrow_type)
+
+
+def _decoded(text: str) -> _Json:
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return _Json()  # not JSON, or not an object: says nothing
+
+
+def _member(mapping: Any, name: str) -> Any:
+    if not isinstance(mapping, dict):
+        return None
+    if name in mapping:
+        return mapping[name]
+    return next((value for key, value in mapping.items() if key.lower() == name.lower()), None)
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int) else None
+
+
+def _count(value: Any) -> int | None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value < 2**63 else None
