@@ -260,7 +260,7 @@ def test_keys_that_are_not_texts() -> None:
 
 def test_a_family_without_its_last_part_is_unknown() -> None:
     for key in ("indexing.typemap", "indexing.typemap."):
-        with pytest.raises(OptionError, match="did you mean spark.indextables.indexing.typemap.<column or type>"):
+        with pytest.raises(OptionError, match=r"did you mean spark\.indextables\.indexing\.typemap\.<column or type>"):
             Options({key: "text"})
 
 

@@ -225,9 +225,5 @@ def _unordered(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _unordered(part) for key, part in value.items()}
     if isinstance(value, list):
-        return sorted((repr(_sorted_keys(_unordered(part))) for part in value))
+        return sorted(json.dumps(_unordered(part), sort_keys=True) for part in value)
     return value
-
-
-def _sorted_keys(value: Any) -> Any:
-    return dict(sorted(value.items())) if isinstance(value, dict) else value

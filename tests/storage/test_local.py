@@ -80,10 +80,8 @@ class Calls:
         return call
 
     def _name(self, target: object) -> str:
-        path = os.readlink(f"/proc/self/fd/{target}") if isinstance(target, int) else str(target)
-        relative = os.path.relpath(path, self._root)
-        name = os.path.basename(relative)
-        return "temporary" if name.startswith((".indextables-", "#")) else relative
+        path = Path(f"/proc/self/fd/{target}").readlink() if isinstance(target, int) else Path(str(target))
+        return "temporary" if path.name.startswith((".indextables-", "#")) else os.path.relpath(path, self._root)
 
 
 def test_a_create_is_durable_before_it_is_seen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,8 +324,8 @@ def test_files_may_vanish_during_a_listing(store: LocalStore) -> None:
 
 def test_names_that_are_not_utf8_are_no_objects(store: LocalStore) -> None:
     store.create("a", b"")
-    with open(os.fsencode(store.root) + b"/\xff", "wb"):
-        assert [meta.key for meta in store.list("")] == ["a"]
+    Path(os.fsdecode(os.fsencode(store.root) + b"/\xff")).touch()
+    assert [meta.key for meta in store.list("")] == ["a"]
 
 
 def test_what_is_no_file_is_no_object(store: LocalStore, root: Path) -> None:
@@ -428,7 +426,7 @@ def test_directories_without_sync_are_taken_as_they_are(store: LocalStore, monke
     real = os.fsync
 
     def fsync(fd: int) -> None:
-        if os.path.isdir(f"/proc/self/fd/{fd}"):
+        if Path(f"/proc/self/fd/{fd}").is_dir():
             raise OSError(errno.EINVAL, "not for directories")
         real(fd)
 

@@ -293,13 +293,12 @@ def test_what_has_a_key_stays_inside(root: str, path: str, scheme: str) -> None:
     assert ".." not in key.split("/")
     assert not key.startswith("/")
     assert key.split("/")[0] != "_transaction_log"
-    joined = os.path.normpath(os.path.join("/root", key))
-    assert joined == f"/root/{key}"
+    assert os.path.normpath(f"/root/{key}") == f"/root/{key}"
     assert (scheme + path).endswith(key)
 
 
 @given(st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=20))
 def test_file_urls_are_decoded_and_paths_are_not(name: str) -> None:
-    path = os.path.abspath("/data/" + name)
+    path = os.path.normpath(f"/data/{name}")
     assert resolve("file://" + quote(path), NONE).url == path
     assert resolve(path, NONE).url == path

@@ -42,6 +42,7 @@ _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
 _NOT_FINITE = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
+_FIELDS = ("year", "month", "day", "hour", "minute", "second")
 _MOMENT = re.compile(
     r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
     r"(?:[T ](?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]+))?)?"
@@ -78,7 +79,7 @@ def to_text(value: Any, arrow_type: pa.DataType, *, keep_nan: bool = False) -> s
     kinds = pa.types
     try:
         if is_text(arrow_type):
-            return _checked(value, str)
+            return str(_checked(value, str))
         if kinds.is_boolean(arrow_type):
             return "true" if _checked(value, bool) else "false"
         if kinds.is_integer(arrow_type):
@@ -194,11 +195,9 @@ def parse_moment(text: str, *, read_offset: bool = True) -> tuple[int, int] | No
         return None
     part = match.groupdict()
     fraction = part["fraction"] or ""
+    year, month, day, hour, minute, second = (int(part[name] or 0) for name in _FIELDS)
     try:
-        moment = dt.datetime(  # noqa: DTZ001 - UTC, see EPOCH
-            *(int(part[name] or 0) for name in ("year", "month", "day", "hour", "minute", "second")),
-            int(fraction[:6].ljust(6, "0")),
-        )
+        moment = dt.datetime(year, month, day, hour, minute, second, int(fraction[:6].ljust(6, "0")))  # noqa: DTZ001
         if read_offset:
             moment -= _offset(part["zone"])
     except (ValueError, OverflowError):

@@ -64,8 +64,7 @@ class LogCache:
         """Drop all that is known of a URL, and of the table that was there."""
         with self._lock:
             self._entries["snapshot"].pop(url, None)
-            for kind in ("version", "checkpoint"):
-                entries = self._entries[kind]  # type: ignore[index]
+            for entries in (self._entries["version"], self._entries["checkpoint"]):
                 for key in [key for key in entries if isinstance(key, tuple) and key[0] == table_id]:
                     del entries[key]
 

@@ -12,15 +12,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 import xxhash
 
 from indextables.core import options as opt
 from indextables.core.errors import CorruptLog, IndexTablesError, ObjectNotFound, StorageError
-from indextables.log.actions import Actions, AddAction, CommitInfo, MetadataAction, ProtocolAction
+from indextables.log.actions import Actions, AddAction, CommitInfo, MetadataAction, ProtocolAction, SkipAction
 from indextables.log.codec import encode_actions, pack, unpack
-from indextables.log.files import FileSet, files_table, rows_to_adds
+from indextables.log.files import FileSet, files_table, paths_in, rows_to_adds
 from indextables.log.layout import LOG_DIR, checkpoint_key, part_name
 from indextables.log.pointer import Pointer, write_pointer
 from indextables.log.snapshot import Snapshot, first_snapshot
@@ -84,7 +85,7 @@ def _read_actions(log: TableLog, version: int, found: StoredObject) -> Actions:
     parts = _part_keys(name, version, text)
     if parts is None:
         return decode_checkpoint(log, key, text)
-    pieces = log.side_by_side([lambda part=part: _read_part(log, part) for part in parts])
+    pieces = log.side_by_side([partial(_read_part, log, part) for part in parts])
     return Actions(
         commit_info=next((piece.commit_info for piece in pieces if piece.commit_info), None),
         protocol=next((piece.protocol for piece in reversed(pieces) if piece.protocol), None),
@@ -138,7 +139,9 @@ def _verify(name: str, first: bytes, rest: bytes) -> None:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CorruptLog(f"{name} is damaged: {error}", object=name) from error
     if info.checksum != _checksum(rest):
-        raise CorruptLog(f"{name} is damaged: its checksum is {_checksum(rest)}, it should be {info.checksum}", object=name)
+        raise CorruptLog(
+            f"{name} is damaged: its checksum is {_checksum(rest)}, it should be {info.checksum}", object=name
+        )
 
 
 def _one_object(text: bytes) -> _Whole | None:
@@ -248,11 +251,17 @@ def _pieces(log: TableLog, snapshot: Snapshot) -> Iterator[bytes]:
         metadata=with_registry(snapshot),
         txns=tuple(txn for app in snapshot.transactions if (txn := snapshot.latest_txn(app)) is not None),
         adds=tuple(adds[:limit]),
-        skips=snapshot.skips,
+        skips=_useful_skips(snapshot),
     )
     yield _with_info(head)
     for start in range(limit, len(adds), limit):
         yield _with_info(Actions(adds=tuple(adds[start : start + limit])))
+
+
+def _useful_skips(snapshot: Snapshot) -> tuple[SkipAction, ...]:
+    """Skip records of live files, and of others while they hold. By the version's own time, so that all writers agree."""
+    live = paths_in(snapshot.files, [skip.path for skip in snapshot.skips])
+    return tuple(skip for skip in snapshot.skips if skip.path in live or (skip.retry_after or 0) > snapshot.timestamp)
 
 
 def with_registry(snapshot: Snapshot) -> MetadataAction:

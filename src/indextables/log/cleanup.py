@@ -117,7 +117,9 @@ def _floor(log: TableLog, snapshot: Snapshot, listing: Listing, now: int, retent
 
 def _in_force(listing: Listing, moment_ms: int) -> int | None:
     """The newest version that was there at a moment, by the store's clock."""
-    return max((number for number, meta in listing.versions.items() if meta.last_modified_ms <= moment_ms), default=None)
+    return max(
+        (number for number, meta in listing.versions.items() if meta.last_modified_ms <= moment_ms), default=None
+    )
 
 
 def _usable(log: TableLog, snapshot: Snapshot, version: int) -> bool:

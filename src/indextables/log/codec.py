@@ -62,7 +62,9 @@ def unpack(name: str, raw: bytes, max_bytes: int) -> bytes:
     if raw.startswith(_FRAME):
         raw = raw[len(_FRAME) :]
         if not raw.startswith(_GZIP):
-            raise CorruptLog(f"{name} starts with 01 01, but no gzip stream follows: it is cut off or damaged", object=name)
+            raise CorruptLog(
+                f"{name} starts with 01 01, but no gzip stream follows: it is cut off or damaged", object=name
+            )
     if raw.startswith(_GZIP):
         return _gunzip(name, raw, max_bytes)
     if raw[:1] not in _PLAIN_START or not raw[:1]:
@@ -123,9 +125,7 @@ def decode_actions(name: str, text: bytes) -> Actions:
         raise CorruptLog(f"{name} holds no actions: it is cut off, or not a version file", object=name)
     info = actions.commit_info
     if info is not None and info.num_actions is not None and info.num_actions != len(lines) - 1:
-        raise CorruptLog(
-            f"{name} is cut off: it has {len(lines) - 1} of its {info.num_actions} actions", object=name
-        )
+        raise CorruptLog(f"{name} is cut off: it has {len(lines) - 1} of its {info.num_actions} actions", object=name)
     return actions
 
 
@@ -243,7 +243,7 @@ def _field_plan(kind: type[msgspec.Struct]) -> list[tuple[str, str, bool]]:
     ]
 
 
-_PLANS = {
+_PLANS: dict[type[msgspec.Struct], list[tuple[str, str, bool]]] = {
     kind: _field_plan(kind)
     for kind in (AddAction, RemoveAction, ProtocolAction, MetadataAction, SkipAction, TxnAction, CommitInfo)
 }

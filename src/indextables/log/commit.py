@@ -1,10 +1,10 @@
 """Committing: one put-if-absent of the next version file, and the honest answer to what became of it.
 
-    refresh ─▶ decide ─▶ create N+1 ──▶ won: done
-       ▲                    │ ├───────▶ another's: lost; wait, and again with the next number
-       └────────────────────┘ └───────▶ no answer: read N+1 back. Ours: won. Another's: lost. Absent: the same number,
-                                         the same body once more; a second number is never tried while one is open.
-                                         Still open at the end: CommitOutcomeUnknown, and nothing it names is deleted.
+refresh ─▶ decide ─▶ create N+1 ──▶ won: done
+   ▲                    │ ├───────▶ another's: lost; wait, and again with the next number
+   └────────────────────┘ └───────▶ no answer: read N+1 back. Ours: won. Another's: lost. Absent: the same number,
+                                     the same body once more; a second number is never tried while one is open.
+                                     Still open at the end: CommitOutcomeUnknown, and nothing it names is deleted.
 """
 
 from __future__ import annotations
@@ -250,6 +250,5 @@ def _unknown(log: TableLog, number: int, txn_id: str, why: str) -> CommitOutcome
 def _backoff(log: TableLog, attempt: int) -> float:
     base = log.options[opt.TRANSACTION_RETRY_BASE_DELAY_MS]
     longest = log.options[opt.TRANSACTION_RETRY_MAX_DELAY_MS]
-    return min(longest, base * 2**attempt) * log.clock.jitter() / 1000.0
-
-
+    delay_ms: float = min(longest, base * 2**attempt) * log.clock.jitter()
+    return delay_ms / 1000.0

@@ -174,12 +174,15 @@ def _check_metadata(change: Change, read: MetadataAction, current: MetadataActio
         return
     if change.metadata is not None:
         raise MetadataChanged(
-            f"table {url}: somebody else changed its metadata since it was read; refresh and apply the change again", url=url
+            f"table {url}: somebody else changed its metadata since it was read; refresh and apply the change again",
+            url=url,
         )
     what = _breaking_difference(read, current)
     if what:
         raise MetadataChanged(
-            f"table {url}: somebody else changed {what} since it was read; refresh and write again", url=url, changed=what
+            f"table {url}: somebody else changed {what} since it was read; refresh and write again",
+            url=url,
+            changed=what,
         )
 
 
@@ -269,7 +272,9 @@ def _remove_actions(paths: list[str], current: Snapshot, data_change: bool, now_
 
 
 def _marked(add: AddAction, *, data_change: bool) -> AddAction:
-    return add if add.data_change == (add.data_change and data_change) else msgspec.structs.replace(add, data_change=False)
+    return (
+        add if add.data_change == (add.data_change and data_change) else msgspec.structs.replace(add, data_change=False)
+    )
 
 
 def _counted(skips: tuple[SkipAction, ...], current: Snapshot) -> tuple[SkipAction, ...]:

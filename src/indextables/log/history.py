@@ -198,7 +198,7 @@ def version_at(log: TableLog, timestamp_ms: int) -> int:
     listed = sorted(number for number in list_versions(log.store, 0).versions if number <= newest.version)
     run = listed[_start_of_run(listed) :]
     times = _Times(log, newest, run)
-    index = bisect_right(times, timestamp_ms) - 1  # type: ignore[type-var]
+    index = bisect_right(times, timestamp_ms) - 1
     if index < 0:
         first = f"version {run[0]} is from {times[0]}" if run else "no version file is left"
         raise VersionNotFound(

@@ -139,11 +139,8 @@ def _base(log: TableLog, found: _Found, at: int | None, *, patient: bool) -> Sna
     base = _newest_base(log, found, at, patient=patient)
     if base is None and found.start > 0:
         seen = set(found.listing.checkpoints) | set(found.listing.states)
-        listing, states = log.workers.together(
-            [lambda: list_versions(log.store, 0), lambda: list_states(log.store, 0)]  # type: ignore[list-item]
-        )
-        found.listing = listing
-        found.listing.states = states  # type: ignore[assignment]
+        calls: list[Callable[[], Any]] = [lambda: list_versions(log.store, 0), lambda: list_states(log.store, 0)]
+        found.listing, found.listing.states = log.workers.together(calls)
         found.start = 0
         base = _newest_base(log, found, at, patient=patient, already=seen)
     if base is not None:
@@ -166,7 +163,12 @@ def _base(log: TableLog, found: _Found, at: int | None, *, patient: bool) -> Sna
 
 
 def _newest_base(
-    log: TableLog, found: _Found, at: int | None, *, patient: bool, already: set[int] = frozenset()  # type: ignore[assignment]
+    log: TableLog,
+    found: _Found,
+    at: int | None,
+    *,
+    patient: bool,
+    already: set[int] = frozenset(),  # type: ignore[assignment]
 ) -> Snapshot | None:
     candidates = (set(found.listing.checkpoints) | set(found.listing.states)) - already
     for version in sorted(candidates, reverse=True):

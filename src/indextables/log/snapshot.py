@@ -133,11 +133,13 @@ def _fold(snapshot: Snapshot, version: int, timestamp: int, actions: Actions) ->
         changes["metadata"] = _same_identity(snapshot, actions.metadata)
         changes["registry"] = {**snapshot.registry, **registered_schemas(actions.metadata.configuration)}
     if actions.txns:
-        stamped = (txn if txn.last_updated is not None else TxnAction(txn.app_id, txn.version, timestamp) for txn in actions.txns)
+        stamped = (
+            txn if txn.last_updated is not None else TxnAction(txn.app_id, txn.version, timestamp)
+            for txn in actions.txns
+        )
         changes["transactions"] = {**snapshot.transactions, **{txn.app_id: txn for txn in stamped}}
-    if actions.skips or (snapshot.skips and actions.removes):
-        gone = {remove.path for remove in actions.removes}
-        changes["skips"] = tuple(skip for skip in snapshot.skips if skip.path not in gone) + actions.skips
+    if actions.skips:
+        changes["skips"] = snapshot.skips + actions.skips
     info = actions.commit_info
     if info is not None and info.time_travel_floor is not None:
         changes["floor"] = max(snapshot.floor, info.time_travel_floor)

@@ -29,8 +29,8 @@ _DAY: Final = 86_400_000_000
 
 
 def limit_stats(
-    min_values: Mapping[str, str] | None,
-    max_values: Mapping[str, str] | None,
+    min_values: Mapping[str, str | None] | None,
+    max_values: Mapping[str, str | None] | None,
     *,
     schema: pa.Schema,
     partition_columns: Sequence[str],
@@ -45,10 +45,12 @@ def limit_stats(
     types = {field.name.lower(): field.type for field in schema}
     length = options[STATS_TRUNCATION_MAX_LENGTH] if options[STATS_TRUNCATION_ENABLED] else None
 
-    def limited(values: Mapping[str, str] | None, *, upper: bool) -> dict[str, str] | None:
+    def limited(values: Mapping[str, str | None] | None, *, upper: bool) -> dict[str, str] | None:
         kept: dict[str, str] = {}
         for name, text in (values or {}).items():
             key = name.lower()
+            if text is None:
+                continue
             if key in partitions:
                 kept[name] = text
             elif key in indexed:

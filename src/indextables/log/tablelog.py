@@ -77,7 +77,9 @@ class TableLog:
 
     def decode(self, key: str, raw: bytes) -> Actions:
         """The actions of a version file, with every path checked."""
-        return self.decode_text(key, unpack(f"{self.url}/{key}", raw, self.options[opt.TRANSACTION_MAX_VERSION_FILE_BYTES]))
+        return self.decode_text(
+            key, unpack(f"{self.url}/{key}", raw, self.options[opt.TRANSACTION_MAX_VERSION_FILE_BYTES])
+        )
 
     def decode_text(self, key: str, text: bytes) -> Actions:
         """The actions in the text of a version file or checkpoint, with every path checked."""

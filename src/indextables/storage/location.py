@@ -73,7 +73,7 @@ def parse_url(url: str | os.PathLike[str]) -> Location:
         raise StoreMisconfigured(f"{text!r} is no URL and no path of a table", url=text)
     match = None if isinstance(url, os.PathLike) else _URL.fullmatch(_SHORT_FILE_URL.sub("file://", text))
     if match is None:
-        return Location("file", "", os.path.abspath(text))
+        return Location("file", "", os.path.abspath(text))  # noqa: PTH100 - Path.resolve would follow links
     name, authority, path = match.group(1).lower(), match.group(2), match.group(3)
     scheme = SCHEMES.get(name)
     if scheme is None:
@@ -124,7 +124,7 @@ def _file(text: str, authority: str, path: str) -> Location:
     decoded = unquote(path, errors="strict") if path else "/"
     if "\0" in decoded:
         raise StoreMisconfigured(f"{text!r} has a NUL in its path", url=text)
-    return Location("file", "", os.path.abspath(decoded))
+    return Location("file", "", os.path.abspath(decoded))  # noqa: PTH100 - Path.resolve would follow links
 
 
 def _azure(name: str, authority: str, path: str) -> Location:

@@ -23,7 +23,7 @@ class ObjectMeta:
     key: str
     size: int
     last_modified_ms: int
-    """By the store's clock, milliseconds since 1970."""
+    """By the store's clock, milliseconds since 1970. S3 and its kin tell `get` and `head` the whole seconds only."""
     etag: str | None
     """Without quotes. Changes when the object is replaced."""
 

@@ -23,4 +23,6 @@ def after_commit(log: TableLog, snapshot: Snapshot) -> None:
         if write_checkpoint(log, snapshot) and log.options[opt.CLEANUP_ENABLED]:
             clean_up(log, snapshot)
     except IndexTablesError as error:
-        logger.warning("table %s: version %d is committed, but what follows failed: %s", log.url, snapshot.version, error)
+        logger.warning(
+            "table %s: version %d is committed, but what follows failed: %s", log.url, snapshot.version, error
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import PurePath
@@ -24,8 +24,8 @@ class Kind(Generic[T]):
 
     name: str
     form: str
-    parse: Callable[[str], T]
-    show: Callable[[T], str]
+    parse: Callable[[str], T] = field(compare=False)
+    show: Callable[[T], str] = field(compare=False)
 
 
 def to_text(value: Any) -> str:

@@ -5,8 +5,8 @@ coerce.py     leaves from values of any type, exactly
 words.py      the words of a SQL text
 parse.py      SQL text → predicate
 sql.py        predicate → SQL text
-evaluate.py   predicate × rows → true, false or null
-bounds.py     predicate × minima and maxima → may match
+evaluate.py   predicate, rows → true, false or null
+bounds.py     predicate, minima and maxima → may match
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, assert_never
+from typing import Any, Final, TypeGuard, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -153,7 +153,7 @@ class _Files:
     def may(self, predicate: Predicate, no_nan: frozenset[Column]) -> pa.BooleanArray:
         match predicate:
             case And():
-                no_nan |= {child.column for child in predicate.children if _rules_nan_out(child)}
+                no_nan |= {leaf.column for leaf in predicate.children if _rules_nan_out(leaf)}
                 parts = (self.may(child, no_nan) for child in predicate.children)
                 return functools.reduce(pc.and_, parts, self._all(True))
             case Or():
@@ -187,7 +187,7 @@ class _Files:
         return self._all(answer) if isinstance(answer, bool) else answer
 
 
-def _rules_nan_out(predicate: Predicate) -> bool:
+def _rules_nan_out(predicate: Predicate) -> TypeGuard[Leaf]:
     """Whether NaN in the leaf's column makes the leaf false."""
     match predicate:
         case Comparison(op="=" | "<=>" | "<="):

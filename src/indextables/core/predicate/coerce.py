@@ -163,9 +163,10 @@ def _same(column: Column, value: Any, kind: type) -> _Place:
 
 
 def _mismatch(column: Column, value: Any) -> PredicateError:
-    quoted = f", write '{value}'" if is_text(column.type) and isinstance(value, int | Decimal) else ""
+    shown = str(value) if isinstance(value, int | Decimal | dt.date) else repr(value)
+    hint = f", write '{shown}'" if is_text(column.type) else ""
     return PredicateError(
-        f"column {column} of type {column.type} cannot be compared with {value!r}{quoted}",
+        f"column {column} of type {column.type} cannot be compared with {shown}{hint}",
         column=str(column),
         value=repr(value),
     )
@@ -219,7 +220,7 @@ def _cast_number(column: Column, text: str) -> Decimal | float:
     return number
 
 
-def _to_double(value: int | float | Decimal) -> float:
+def _to_double(value: float | Decimal) -> float:
     try:
         return float(value)
     except OverflowError:
@@ -270,15 +271,12 @@ def parse_time(text: str, *, zoned: bool) -> dt.datetime | None:
     partial = _PARTIAL_DATE.fullmatch(text)
     if partial is not None:
         text = f"{partial[1]}-{partial[2] or '01'}-01"
-    region = _ZONED.fullmatch(text)
-    zone: dt.tzinfo = dt.UTC
-    if region is not None and region[2] != "Z":
-        found = _zone(region[2])
-        if found is None:
-            return None
-        text, zone = region[1], found
     parsed = parse_moment(text, read_offset=zoned)
-    if parsed is None:
+    zone: dt.tzinfo | None = dt.UTC
+    region = _ZONED.fullmatch(text) if parsed is None else None
+    if region is not None:
+        parsed, zone = parse_moment(region[1]), _zone(region[2])
+    if parsed is None or zone is None:
         return None
     moment = EPOCH + dt.timedelta(microseconds=parsed[0])
     try:
@@ -324,7 +322,7 @@ def _sort_key(value: Any) -> tuple[str, Any]:
     if isinstance(value, bool):
         return "boolean", value
     if isinstance(value, int | float | Decimal):
-        return "number", (True, 0) if value != value else (False, value)  # noqa: PLR0124 - NaN, the greatest number
+        return "number", (True, 0) if math.isnan(value) else (False, value)  # NaN is the greatest number
     if isinstance(value, dt.datetime):
         return "timestamp", micros(value)
     return type(value).__name__, value

@@ -47,12 +47,21 @@ SUPPORTED: Final = (
     "and joins comparisons with AND, OR and NOT"
 )
 _OPS: Final[dict[str, Op]] = {
-    **{"=": "=", "==": "=", "<>": "<>", "!=": "<>"},
-    **{"<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"},
+    "=": "=",
+    "==": "=",
+    "<>": "<>",
+    "!=": "<>",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+    "<=>": "<=>",
 }
 _NOT_A_NAME: Final = frozenset(
-    "AND ANY AS BETWEEN CASE ELSE END ESCAPE EXISTS FROM HAVING ILIKE IN INTERVAL IS LIKE NOT OR REGEXP RLIKE SELECT "
-    "THEN UNION WHEN WHERE WITH".split()
+    {"AND", "BETWEEN", "ILIKE", "IN", "IS", "LIKE", "NOT", "OR", "REGEXP", "RLIKE", "SELECT"}
+)
+_OTHER_OPERATORS: Final = frozenset(
+    {"ILIKE", "REGEXP", "RLIKE", "COLLATE", "+", "-", "*", "/", "%", "||", "&", "|", "^", "::"}
 )
 _TYPES: Final[dict[str, pa.DataType]] = {
     "BOOLEAN": pa.bool_(),
@@ -95,12 +104,15 @@ class _Parser:
         self._depth = 0
 
     def parse(self) -> Predicate:
-        if self._word.kind == "end":
+        if self._at_end():
             raise PredicateError(f"the filter is empty: {SUPPORTED}")
         predicate = self._predicate(self._or())
-        if self._word.kind != "end":
+        if not self._at_end():
             raise self._unexpected()
         return predicate
+
+    def _at_end(self) -> bool:
+        return self._word.kind == "end"
 
     @property
     def _word(self) -> Word:
@@ -125,8 +137,10 @@ class _Parser:
 
     def _unexpected(self, hint: str = SUPPORTED, word: Word | None = None) -> PredicateError:
         word = word or self._word
-        message = f"{word} at position {word.start + 1} of the filter is not expected: {hint}"
-        return PredicateError(message, position=word.start + 1)
+        place = word.start + 1
+        if word.kind == "end":
+            return PredicateError(f"the filter ends too early, at position {place}: {hint}", position=place)
+        return PredicateError(f"{word} at position {place} of the filter is not expected: {hint}", position=place)
 
     def _unsupported(self, what: str, word: Word) -> PredicateError:
         return PredicateError(
@@ -195,6 +209,9 @@ class _Parser:
         elif self._take("LIKE"):
             predicate = self._like(self._column(left, "LIKE", begin))
         else:
+            operator = self._words[self._index + 1] if word.upper == "NOT" else word
+            if operator.upper in _OTHER_OPERATORS:
+                raise self._unsupported(f"the operator {operator.upper}", operator)
             return left
         return Not(predicate) if negated else predicate
 
@@ -311,14 +328,14 @@ class _Parser:
             return _Value(None)
         if word.upper in _TYPES and self._word.kind == "text":
             return _Value(cast_literal(self._next().text, _TYPES[word.upper]))
-        if word.upper in {"EXISTS", "CASE", "INTERVAL", "SELECT"} and self._word.kind != "sign":
+        if word.upper in {"CASE", "INTERVAL", "SELECT"} and self._word.kind != "sign":
             raise self._unsupported(word.upper, word)
         if self._word.upper == "(":
             if word.upper == "CAST":
                 return self._cast()
-            raise self._unsupported(f"the function {word.text}()", word)
+            raise self._unsupported("EXISTS" if word.upper == "EXISTS" else f"the function {word.text}()", word)
         if word.upper in _NOT_A_NAME:
-            raise self._unexpected("expected a column or a literal", word)
+            raise self._unexpected("expected a column (between backticks if that is its name) or a literal", word)
         return self._path(word)
 
     def _cast(self) -> _Value:
@@ -396,10 +413,12 @@ def _find(name: str, fields: list[pa.Field]) -> pa.Field | None:
 def _unknown(name: str, known: list[str], word: Word) -> PredicateError:
     lower = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
-    hint = f"did you mean {lower[near[0]]}?" if near else f"there are {', '.join(known[:20]) or 'no fields'}"
+    nearest = lower[near[0]] if near else ""
+    quoted = f"`{nearest}`" if nearest == name else nearest  # a name with a point in it
+    hint = f"did you mean {quoted}?" if near else f"there are {', '.join(known[:20]) or 'no fields'}"
     return PredicateError(
         f"unknown column {name} at position {word.start + 1} of the filter, {hint}",
         column=name,
         position=word.start + 1,
-        nearest=lower[near[0]] if near else None,
+        nearest=nearest or None,
     )

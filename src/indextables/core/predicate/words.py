@@ -7,13 +7,10 @@ point (`.5`), and texts that follow each other. Spark 4 reads `'it''s'` as `it's
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 from typing import Literal as OneOf
 
 from indextables.core.errors import PredicateError
-
-if TYPE_CHECKING:
-    from sqlglot.tokens import Token
 
 MAX_LENGTH: Final = 1_000_000
 _GUESSES: Final = 100
@@ -35,7 +32,7 @@ class Word:
         return self.text.upper() if self.kind in {"word", "sign"} else ""
 
     def __str__(self) -> str:
-        return "the end of the filter" if self.kind == "end" else repr(self.text)
+        return repr(self.text)
 
 
 def split(text: str) -> list[Word]:
@@ -82,7 +79,7 @@ def _qualified(words: list[Word]) -> bool:
     return len(words) > 1 and words[-2].kind in {"word", "name"} and words[-2].end == words[-1].start
 
 
-def _tokens(text: str) -> list[Token]:
+def _tokens(text: str) -> list[Any]:
     tokens = _try_tokens(text)
     if tokens is None:
         place = _unclosed(text)
@@ -91,7 +88,7 @@ def _tokens(text: str) -> list[Token]:
     return tokens
 
 
-def _try_tokens(text: str) -> list[Token] | None:
+def _try_tokens(text: str) -> list[Any] | None:
     from sqlglot import Dialect  # takes a fifth of a second, so only filters that are texts pay for it
     from sqlglot.errors import TokenError
 
