@@ -62,6 +62,10 @@ _FOLD_AFTER = 4096
 """Versions kept unfolded at most, so that a writer that never reads does not hoard them."""
 
 
+Version = tuple[int, int, Actions]
+"""A version's number, timestamp and actions."""
+
+
 def files_table(adds: Sequence[AddAction], versions: Sequence[int], timestamps: Sequence[int]) -> pa.Table:
     """Actions as rows, in order."""
     if not adds:
@@ -123,49 +127,40 @@ def _plain(value: Any, name: str) -> Any:
 class FileSet:
     """An immutable set of live files: a table, or another set and the version that comes after it."""
 
-    __slots__ = ("_depth", "_parent", "_table", "_version")
+    __slots__ = ("_content", "_depth")
 
-    def __init__(self, table: pa.Table) -> None:
-        self._table: pa.Table | None = table
-        self._parent: FileSet | None = None
-        self._version: tuple[int, int, Actions] | None = None
-        self._depth = 0
+    def __init__(self, content: pa.Table | tuple[FileSet, Version], depth: int = 0) -> None:
+        self._content: pa.Table | tuple[FileSet, Version] = content
+        self._depth = depth
 
     def after(self, version: int, timestamp: int, actions: Actions) -> FileSet:
         """The set once `actions` have been applied. Costs nothing until somebody looks."""
         if not actions.adds and not actions.removes:
             return self
-        following = FileSet(NO_FILES)
-        following._table = None
-        following._parent = self
-        following._version = (version, timestamp, actions)
-        following._depth = self._depth + 1
+        following = FileSet((self, (version, timestamp, actions)), self._depth + 1)
         if following._depth > _FOLD_AFTER:
             following.table()
         return following
 
     def table(self) -> pa.Table:
         """The live files."""
-        if self._table is None:
-            pending: list[tuple[int, int, Actions]] = []
-            node: FileSet = self
-            while node._table is None:
-                parent, version = node._parent, node._version
-                if parent is None or version is None:  # folded by another thread just now
-                    continue
+        content = self._content
+        if isinstance(content, tuple):
+            pending: list[Version] = []
+            while isinstance(content, tuple):
+                parent, version = content
                 pending.append(version)
-                node = parent
-            pending.reverse()
-            self._table = fold(node._table, pending)
-            self._parent = self._version = None
+                content = parent._content
+            content = fold(content, reversed(pending))
+            self._content = content
             self._depth = 0
-        return self._table
+        return content
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FileSet, (self.table(),)
 
 
-def fold(base: pa.Table, versions: Iterable[tuple[int, int, Actions]]) -> pa.Table:
+def fold(base: pa.Table, versions: Iterable[Version]) -> pa.Table:
     """Last action per path wins; inside one version removes apply before adds. A path is never live twice."""
     latest: dict[str, tuple[AddAction, int, int] | None] = {}
     for version, timestamp, actions in versions:
