@@ -18,12 +18,13 @@ import msgspec
 import xxhash
 
 from indextables.core import options as opt
-from indextables.core.errors import CorruptLog, IndexTablesError, ObjectNotFound, StorageError
+from indextables.core.errors import CorruptLog, IndexTablesError, ObjectNotFound, StorageError, VersionGap
 from indextables.log.actions import Actions, AddAction, CommitInfo, MetadataAction, ProtocolAction, SkipAction
 from indextables.log.codec import encode_actions, pack, unpack
 from indextables.log.files import FileSet, files_table, paths_in, rows_to_adds
 from indextables.log.layout import LOG_DIR, checkpoint_key, part_name
 from indextables.log.pointer import Pointer, write_pointer
+from indextables.log.protocol import check_writable
 from indextables.log.snapshot import Snapshot, first_snapshot
 from indextables.log.tablelog import TableLog, check_paths
 from indextables.storage.store import StoredObject
@@ -180,6 +181,12 @@ def write_checkpoint(log: TableLog, snapshot: Snapshot) -> bool:
 
     A checkpoint of this table that is there already is success; one of another table is not.
     """
+    check_writable(log.url, snapshot.protocol)
+    if snapshot.gap is not None:
+        raise VersionGap(
+            f"table {log.url}: version {snapshot.gap} is missing; repair the log before a checkpoint",
+            missing=snapshot.gap,
+        )
     key = checkpoint_key(snapshot.version)
     pieces = list(_pieces(log, snapshot))
     compress = log.options[opt.TRANSACTION_COMPRESSION_ENABLED]

@@ -57,7 +57,11 @@ def clean_up(log: TableLog, snapshot: Snapshot, *, dry_run: bool | None = None) 
     report = CleanupReport(preview)
     for _ in range(_ROUNDS):
         planned = log.clock.boot()
-        plan = make_plan(log, snapshot)
+        try:
+            plan = make_plan(log, snapshot)
+        except ObjectNotFound as gone:
+            logger.info("table %s: planning the clean-up again: %s", log.url, gone)
+            continue
         report.floor = plan.floor
         report.stopped = plan.stopped
         if preview:
@@ -65,7 +69,7 @@ def clean_up(log: TableLog, snapshot: Snapshot, *, dry_run: bool | None = None) 
             return report
         if _carry_out(log, snapshot, plan, planned, report):
             return report
-    report.stopped = "deleting took so long that the plan was made anew three times; the rest is left for the next run"
+    report.stopped = "the log changed, or deleting took too long, three times over; the rest is left for the next run"
     return report
 
 
@@ -79,7 +83,7 @@ class Plan:
 
 
 def make_plan(log: TableLog, snapshot: Snapshot) -> Plan:
-    """List the log and decide what may go."""
+    """List the log and decide what may go. Raises ObjectNotFound when something vanishes meanwhile: plan again."""
     now = _store_time(log)
     listing = list_versions(log.store, 0)
     listing.states = list_states(log.store, 0)
@@ -125,7 +129,7 @@ def _in_force(listing: Listing, moment_ms: int) -> int | None:
 def _usable(log: TableLog, snapshot: Snapshot, version: int) -> bool:
     try:
         load_checkpoint(log, version, fetch_checkpoint(log, version), snapshot.table_id)
-    except (NotThisTable, ObjectNotFound, LogError) as error:
+    except (NotThisTable, LogError) as error:
         logger.warning("table %s: checkpoint %d is no floor for clean-up: %s", log.url, version, error)
         return False
     return True

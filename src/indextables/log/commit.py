@@ -180,15 +180,16 @@ def _create(log: TableLog, current: Snapshot, number: int, body: bytes, txn_id: 
     for tries in range(_TRIES_PER_NUMBER):
         if tries:
             log.clock.sleep(_backoff(log, tries - 1))
-        if log.clock.boot() - current.checked > _FRESH_SECONDS:
-            if too_old(log, current) or _replaced(log, current):
+        sent = log.clock.boot()
+        if sent - current.checked > _FRESH_SECONDS:
+            if too_old(log, current) or _replaced(log, current, number, txn_id):
                 if tries:
                     raise _unknown(log, number, txn_id, "the table was not looked at for too long")
                 return "restart"
             fate = _read_back(log, number, txn_id)
             if fate is not None:
                 return fate
-            current = current.with_checked(log.clock.boot())
+            current = current.with_checked(sent)
         try:
             log.store.create(key, body)
         except REFUSALS as error:
@@ -217,8 +218,12 @@ def _read_back(log: TableLog, number: int, txn_id: str) -> Fate | None:
     return "won" if found.actions.txn_id == txn_id else "lost"
 
 
-def _replaced(log: TableLog, current: Snapshot) -> bool:
-    zero = head_or_none(log, version_key(0))
+def _replaced(log: TableLog, current: Snapshot, number: int, txn_id: str) -> bool:
+    """Whether version 0 is another than the one this commit was planned on."""
+    try:
+        zero = head_or_none(log, version_key(0))
+    except StorageError as error:
+        raise _unknown(log, number, txn_id, f"version 0 cannot be looked at: {error}") from error
     return (zero.etag if zero else None) != current.anchor
 
 

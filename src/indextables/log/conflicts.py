@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.core.errors import CommitError, FilesChanged, MetadataChanged, TableReplaced
 from indextables.core.options import PREFIX
@@ -37,8 +38,8 @@ from indextables.log.actions import (
     TxnAction,
 )
 from indextables.log.files import paths_in
+from indextables.log.partitions import files_in_partitions
 from indextables.log.protocol import has_feature
-from indextables.log.skipping import prune_files
 from indextables.log.snapshot import Snapshot
 
 
@@ -159,7 +160,7 @@ def _removes(change: Change, current: Snapshot) -> list[str]:
 def _replaced(replace: Replace, current: Snapshot) -> list[str]:
     files = current.files
     if replace.where is not None:
-        files = prune_files(files, replace.where, current.schema, current.metadata.partition_columns)
+        files = files_in_partitions(files, replace.where, current.schema, current.metadata.partition_columns)
     paths: list[str] = files.column("path").to_pylist()
     return paths
 
@@ -246,8 +247,6 @@ def _remove_actions(paths: list[str], current: Snapshot, data_change: bool, now_
         return []
     files = current.files
     column = files.column("path")
-    import pyarrow.compute as pc
-
     rows = files.filter(pc.is_in(column, value_set=pa.array(paths, pa.string())))
     details = {
         path: (dict(values), size)

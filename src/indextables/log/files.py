@@ -127,33 +127,33 @@ def _plain(value: Any, name: str) -> Any:
 class FileSet:
     """An immutable set of live files: a table, or another set and the version that comes after it."""
 
-    __slots__ = ("_content", "_depth")
+    __slots__ = ("content", "depth")
 
     def __init__(self, content: pa.Table | tuple[FileSet, Version], depth: int = 0) -> None:
-        self._content: pa.Table | tuple[FileSet, Version] = content
-        self._depth = depth
+        self.content: pa.Table | tuple[FileSet, Version] = content
+        self.depth = depth
 
     def after(self, version: int, timestamp: int, actions: Actions) -> FileSet:
         """The set once `actions` have been applied. Costs nothing until somebody looks."""
         if not actions.adds and not actions.removes:
             return self
-        following = FileSet((self, (version, timestamp, actions)), self._depth + 1)
-        if following._depth > _FOLD_AFTER:
+        following = FileSet((self, (version, timestamp, actions)), self.depth + 1)
+        if following.depth > _FOLD_AFTER:
             following.table()
         return following
 
     def table(self) -> pa.Table:
         """The live files."""
-        content = self._content
+        content = self.content
         if isinstance(content, tuple):
             pending: list[Version] = []
             while isinstance(content, tuple):
                 parent, version = content
                 pending.append(version)
-                content = parent._content
+                content = parent.content
             content = fold(content, reversed(pending))
-            self._content = content
-            self._depth = 0
+            self.content = content
+            self.depth = 0
         return content
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ with more caution than our own would need:
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -136,7 +136,7 @@ def _bounds(files: pa.Table, columns: Sequence[Column], predicate: Predicate) ->
     missing = {name: pc.or_(pc.is_null(low), pc.is_null(high)) for name, (low, high) in texts.items()}
     missing |= {name: pa.repeat(pa.scalar(True), files.num_rows) for name in about_nulls & missing.keys()}
     missing = {name: mask for name, mask in missing.items() if pc.any(mask).as_py()}
-    stats = _Stats(files, functools.reduce(pc.or_, missing.values())) if missing else None
+    stats = _Stats(files, functools.reduce(pc.or_, missing.values()), missing) if missing else None
     found: dict[str, VectorBounds] = {}
     for column in columns:
         low, high = texts[column.name]
@@ -225,9 +225,9 @@ _DECODER: Final = msgspec.json.Decoder(_Json, float_hook=str)  # floats stay the
 
 
 class _Stats:
-    """The `stats` of the files where they can tell something that the maps do not."""
+    """The `stats` of some files, for the columns that the maps leave something to be said about."""
 
-    def __init__(self, files: pa.Table, needed: pa.BooleanArray) -> None:
+    def __init__(self, files: pa.Table, needed: pa.BooleanArray, names: Iterable[str]) -> None:
         self._num_records = _column(files, "numRecords", pa.int64())
         stats = _column(files, "stats", pa.string())
         mask = pc.and_(needed, pc.is_valid(stats)).to_numpy(zero_copy_only=False)
@@ -235,26 +235,37 @@ class _Stats:
         places = np.zeros(len(mask), np.int64)
         places[rows] = np.arange(len(rows))
         self._index = pa.array(places, mask=~mask)
-        self._parsed = [_decoded(text) for text in stats.take(pa.array(rows)).to_pylist()]
+        self._records: list[int | None] = []
+        self._columns: dict[str, list[tuple[str | None, str | None, int | None]]] = {name: [] for name in names}
+        for text in stats.take(pa.array(rows)).to_pylist():
+            self._take(_decoded(text))
+
+    def _take(self, stats: _Json) -> None:
+        self._records.append(_count(stats.num_records))
+        for name, facts in self._columns.items():
+            nulls = _count(_member(stats.null_count, name))
+            if stats.min_values is None and stats.max_values is None:
+                facts.append((None, None, nulls))
+            else:
+                low, high = _member(stats.min_values, name), _member(stats.max_values, name)
+                facts.append((_text(low), _text(high), nulls))
 
     def bounds(self, name: str) -> tuple[pa.Array, pa.Array]:
         """The minima and maxima of one column, as texts."""
-        low = [_text(_member(stats.min_values, name)) for stats in self._parsed]
-        high = [_text(_member(stats.max_values, name)) for stats in self._parsed]
+        facts = self._columns[name]
+        low, high = [fact[0] for fact in facts], [fact[1] for fact in facts]
         return self._spread(low, pa.string()), self._spread(high, pa.string())
 
-    def nulls(self, name: str) -> tuple[Any, Any]:
+    def nulls(self, name: str) -> tuple[pa.Array, pa.Array]:
         """Whether the column has nulls, and whether it has nothing else."""
-        if not self._parsed:
-            return None, None
-        nulls = self._spread([_count(_member(stats.null_count, name)) for stats in self._parsed], pa.int64())
-        inside = self._spread([_count(stats.num_records) for stats in self._parsed], pa.int64())
+        nulls = self._spread([fact[2] for fact in self._columns[name]], pa.int64())
+        inside = self._spread(self._records, pa.int64())
         records = pc.coalesce(self._num_records, inside)
         agreed = pc.fill_null(pc.equal(records, inside), True)
         all_null = pc.and_(agreed, pc.and_(pc.equal(nulls, records), pc.greater(records, 0)))
         return pc.greater(nulls, 0), all_null
 
-    def _spread(self, values: list[Any], arrow_type: pa.DataType) -> pa.Array:
+    def _spread(self, values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
         if not values:
             return pa.nulls(len(self._index), arrow_type)
         return pa.array(values, arrow_type).take(self._index)

@@ -8,7 +8,7 @@ none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +28,48 @@ _LAST_CODE_POINT: Final = 0x10FFFF
 _DAY: Final = 86_400_000_000
 
 
+class StatsLimits:
+    """Which bounds a table keeps: of the indexed columns only, long texts cut.
+
+    Partition columns keep theirs, uncut, and do not count among the first columns. Names match in any letter case.
+    """
+
+    def __init__(self, schema: pa.Schema, partition_columns: Sequence[str], options: Options) -> None:
+        self._partitions = {name.lower() for name in partition_columns}
+        self._length = options[STATS_TRUNCATION_MAX_LENGTH] if options[STATS_TRUNCATION_ENABLED] else None
+        fields = [field for field in schema if field.name.lower() not in self._partitions]
+        listed, limit = options[DATA_SKIPPING_STATS_COLUMNS], options[DATA_SKIPPING_NUM_INDEXED_COLS]
+        if listed is not None:
+            chosen = {name.lower() for name in listed}
+            fields = [field for field in fields if field.name.lower() in chosen]
+        elif limit >= 0:
+            fields = fields[:limit]
+        self._is_text = {field.name.lower(): is_text(field.type) for field in fields}
+
+    def minima(self, values: Mapping[str, str | None] | None) -> dict[str, str] | None:
+        """The minima to write. None if nothing is left."""
+        return self._limited(values, truncated_minimum)
+
+    def maxima(self, values: Mapping[str, str | None] | None) -> dict[str, str] | None:
+        """The maxima to write. None if nothing is left."""
+        return self._limited(values, truncated_maximum)
+
+    def _limited(
+        self, values: Mapping[str, str | None] | None, truncated: Callable[[str, int], str | None]
+    ) -> dict[str, str] | None:
+        kept: dict[str, str] = {}
+        for name, text in (values or {}).items():
+            key = name.lower()
+            if text is None or (key not in self._is_text and key not in self._partitions):
+                continue
+            short: str | None = text
+            if self._length is not None and self._is_text.get(key, False):
+                short = truncated(text, self._length)
+            if short is not None:
+                kept[name] = short
+        return kept or None
+
+
 def limit_stats(
     min_values: Mapping[str, str | None] | None,
     max_values: Mapping[str, str | None] | None,
@@ -36,30 +78,9 @@ def limit_stats(
     partition_columns: Sequence[str],
     options: Options,
 ) -> tuple[dict[str, str] | None, dict[str, str] | None]:
-    """The bounds that are written: of the indexed columns only, long texts cut. None where nothing is left.
-
-    Partition columns keep theirs, uncut, and do not count among the first columns.
-    """
-    partitions = {name.lower() for name in partition_columns}
-    indexed = _indexed_columns(schema, partitions, options)
-    types = {field.name.lower(): field.type for field in schema}
-    length = options[STATS_TRUNCATION_MAX_LENGTH] if options[STATS_TRUNCATION_ENABLED] else None
-
-    def limited(values: Mapping[str, str | None] | None, *, upper: bool) -> dict[str, str] | None:
-        kept: dict[str, str] = {}
-        for name, text in (values or {}).items():
-            key = name.lower()
-            if text is None:
-                continue
-            if key in partitions:
-                kept[name] = text
-            elif key in indexed:
-                short = _cut(text, length, upper=upper) if length is not None and is_text(types[key]) else text
-                if short is not None:
-                    kept[name] = short
-        return kept or None
-
-    return limited(min_values, upper=False), limited(max_values, upper=True)
+    """One file's bounds as they are written. For many files, `StatsLimits` settles the columns once."""
+    limits = StatsLimits(schema, partition_columns, options)
+    return limits.minima(min_values), limits.maxima(max_values)
 
 
 def column_stats(
@@ -108,19 +129,6 @@ def truncated_maximum(text: str, length: int) -> str | None:
             following = 0xE000 if 0xD7FF <= code <= 0xDFFF else code + 1  # surrogates are not characters
             return text[: end - 1] + chr(following)
     return None
-
-
-def _cut(text: str, length: int, *, upper: bool) -> str | None:
-    return truncated_maximum(text, length) if upper else truncated_minimum(text, length)
-
-
-def _indexed_columns(schema: pa.Schema, partitions: set[str], options: Options) -> set[str]:
-    listed = options[DATA_SKIPPING_STATS_COLUMNS]
-    names = [field.name.lower() for field in schema if field.name.lower() not in partitions]
-    if listed is not None:
-        return {name.lower() for name in listed} & set(names)
-    limit = options[DATA_SKIPPING_NUM_INDEXED_COLS]
-    return set(names if limit < 0 else names[:limit])
 
 
 def _bounds(values: Any, arrow_type: pa.DataType) -> tuple[str | None, str | None]:
