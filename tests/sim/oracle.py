@@ -1,0 +1,384 @@
+"""The checker: it watches every change of the store, knows the true history, and compares everything with it.
+
+    every landing     versions contiguous, each commit and each batch once, nothing that was reported as failed
+    every answer      acknowledged: it is that version. Skipped: the batch is there
+    every read        the true files, properties, batches and time at its version, and no older than when it began
+    every deletion    the newest version and every version in force within the retention can still be opened, and their
+                      data files are there (opened by the same code, at once, without faults)
+    every checkpoint  says what the version it stands for says
+    the end           all of it once more
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from indextables.core.errors import IndexTablesError, VersionNotFound
+from indextables.core.options import Options
+from indextables.core.parallel import Inline
+from indextables.log.actions import Actions
+from indextables.log.checkpoint import NotThisTable, load_checkpoint
+from indextables.log.codec import decode_actions
+from indextables.log.layout import LogName, parse_log_key, version_key
+from indextables.log.open import open_log
+from indextables.log.snapshot import Snapshot
+from indextables.log.tablelog import TableLog
+from sim.truth import Entry, Truth, first
+from sim.world import LOG, Request, SimClock, SimStore, Violation, World, short
+
+_decoded: dict[bytes, Actions] = {}
+
+
+def decode(key: str, data: bytes) -> Actions:
+    """The actions of a version file, decoded once."""
+    if data not in _decoded:
+        if len(_decoded) > 5000:
+            _decoded.clear()
+        _decoded[data] = decode_actions(key, data)
+    return _decoded[data]
+
+
+def describe(key: str, data: bytes) -> str:
+    """What a version file or checkpoint says, in a few words."""
+    name = parse_log_key(key)
+    if name is None or not name.is_version:
+        return f"{len(data)} bytes"
+    actions = decode(key, data)
+    info = actions.commit_info
+    says = [f"{(actions.txn_id or '')[:4]} {info.operation if info else ''} of {(actions.table_id or '')[:4]}"]
+    says += [f"+{add.path}" for add in actions.adds]
+    says += [f"-{remove.path}" for remove in actions.removes]
+    says += [f"{txn.app_id}={txn.version}" for txn in actions.txns]
+    return " ".join(says)
+
+
+class _QuickLog(TableLog):
+    """A log that decodes the same bytes once. It remembers nothing about what is there."""
+
+    def decode_text(self, key: str, text: bytes) -> Actions:
+        known = _decoded.get(text)
+        if known is None:
+            known = _decoded[text] = super().decode_text(key, text)
+        return known
+
+
+@dataclass(frozen=True)
+class Began:
+    """What was true when an operation began."""
+
+    epoch: int
+    version: int
+    disturbed: bool
+
+
+class Oracle:
+    """Knows the truth. `retention` is what the clean-ups of this schedule are asked to keep, in seconds."""
+
+    def __init__(self, world: World, options: Options, retention: float) -> None:
+        self.world = world
+        self.retention = retention
+        self.truth: Truth | None = None
+        self.past: list[Truth] = []
+        self.dropping = False
+        self.epoch = 0
+        self.commits = 0
+        self.acked: dict[str, tuple[str, int]] = {}
+        self.failed: set[str] = set()
+        self.reads = 0
+        self.ghosts = 0
+        self._touched: set[str] = set()
+        self._needs: dict[int, frozenset[str]] = {}
+        self._look_at_newest = False
+        self._look_at_past = False
+        self._new_checkpoints: list[int] = []
+        rng = random.Random("oracle")
+        clock = SimClock(world, self._direct, rng)
+        plain = options.merged({"transaction.cache.enabled": False, "transaction.maxStaleness": 0})
+        self.log: TableLog = _QuickLog(SimStore(self._direct), plain, clock, Inline())
+        world.watchers.append(self._changed)
+
+    def _direct(self, request: Request) -> Any:
+        if request.verb == "get":
+            self._touched.add(request.key)
+        return self.world.carry_out(request)
+
+    # what the store tells
+
+    def _changed(self, what: str, key: str, data: bytes) -> None:
+        if not key.startswith(LOG):
+            if what == "delete":
+                self._data_deleted(key)
+            return
+        name = parse_log_key(key)
+        if what == "write" and name is not None and name.is_version:
+            self._version_landed(name.version, key, data)
+        elif what == "write":
+            self._other_landed(name)
+        else:
+            self._log_deleted(key, name)
+
+    def _version_landed(self, number: int, key: str, data: bytes) -> None:
+        actions = decode(key, data)
+        now = self.world.now
+        if number == 0:
+            self._table_landed(actions, now)
+            return
+        if self.truth is None or self.dropping:
+            return
+        if actions.table_id != self.truth.table_id:
+            self.truth.append_alien(number, now)
+            return
+        before = self.truth.version
+        self.truth.append(number, actions, now)
+        if self.truth.version == before:
+            self.ghosts += 1
+            return
+        self.commits += 1
+        if actions.txn_id in self.failed:
+            raise Violation("failed-visible", f"commit {actions.txn_id} was reported as failed, and is version {number}")
+        self._check_data(self.truth.entries[number], [add.path for add in actions.adds])
+
+    def _table_landed(self, actions: Actions, now: float) -> None:
+        if self.truth is not None and not self.dropping:
+            raise Violation("created-over", f"version 0 was written over a table that is at version {self.truth.version}")
+        if self.truth is not None:
+            self.past.append(self.truth)
+        self.truth = first(actions, now)
+        self.dropping = False
+        self.epoch += 1
+        self._needs.clear()
+        self._look_at_newest = True
+        for key in self.world.objects:
+            name = parse_log_key(key) if key.startswith(LOG) else None
+            if name is not None and name.is_version and name.version > 0:
+                self.truth.append_alien(name.version, now)
+
+    def _other_landed(self, name: LogName | None) -> None:
+        self._look_at_newest = True
+        if name is not None and name.part is None:
+            self._new_checkpoints.append(name.version)
+            for version in [version for version in self._needs if version >= name.version]:
+                del self._needs[version]
+
+    def _log_deleted(self, key: str, name: LogName | None) -> None:
+        if self.dropping:
+            return
+        self._look_at_newest = self._look_at_past = True
+        for version in [version for version, needs in self._needs.items() if key in needs]:
+            del self._needs[version]
+        if key == version_key(0):
+            self._needs.clear()
+
+    def _data_deleted(self, path: str) -> None:
+        if self.truth is None or self.dropping:
+            return
+        for entry in self._retained():
+            if path in entry.live:
+                raise Violation("data-gone", f"{path} was deleted, and version {entry.version} needs it")
+
+    def _check_data(self, entry: Entry, paths: Iterable[str]) -> None:
+        gone = [path for path in paths if path not in self.world.objects]
+        if gone:
+            raise Violation("data-gone", f"version {entry.version} names {gone}, which were deleted")
+
+    # what happens to the table from outside
+
+    def drop_begins(self) -> None:
+        self.dropping = True
+        self.epoch += 1
+
+    # what actors report
+
+    def began(self) -> Began:
+        version = self.truth.version if self.truth is not None and not self.dropping else -1
+        return Began(self.epoch, version, self.dropping)
+
+    def undisturbed(self, began: Began) -> bool:
+        """Whether the table was neither dropped nor created meanwhile."""
+        return not self.dropping and not began.disturbed and began.epoch == self.epoch
+
+    def was_acked(self, who: str, snapshot: Snapshot, txn_id: str) -> None:
+        self.acked[txn_id] = (snapshot.table_id, snapshot.version)
+        truth = self.truth
+        if truth is None or self.dropping or truth.table_id != snapshot.table_id:
+            return
+        if truth.applied.get(txn_id) != snapshot.version:
+            raise Violation(
+                "acked-hidden",
+                f"{who}: commit {txn_id} was acknowledged as version {snapshot.version}, but that is "
+                f"{truth.entries[snapshot.version].txn_id if snapshot.version <= truth.version else 'not there'}",
+            )
+
+    def has_failed(self, who: str, ids: Iterable[str], why: BaseException) -> None:
+        for txn_id in ids:
+            self.failed.add(txn_id)
+            for truth in [*self.past, *([self.truth] if self.truth else [])]:
+                if txn_id in truth.applied:
+                    raise Violation(
+                        "failed-visible",
+                        f"{who}: commit {txn_id} was reported as failed ({type(why).__name__}), and is version "
+                        f"{truth.applied[txn_id]}",
+                    )
+
+    def was_skipped(self, who: str, began: Began, snapshot: Snapshot, app_id: str, batch: int) -> None:
+        """Nothing was written because the batch is there already: it must be."""
+        truth = self.truth
+        if truth is None or not self.undisturbed(began) or truth.table_id != snapshot.table_id:
+            return
+        if truth.entries[snapshot.version].batches.get(app_id, -1) < batch:
+            raise Violation("skipped-wrongly", f"{who}: batch {batch} of {app_id} was taken as written, but is not there")
+
+    def gave_up(self, who: str, began: Began, error: BaseException) -> None:
+        """An error that nothing but the table itself can have caused."""
+        if self.undisturbed(began):
+            raise Violation("broken", f"{who}: {type(error).__name__}: {error}")
+
+    def was_read(self, who: str, began: Began, snapshot: Snapshot, *, newest: bool, stale: float = 0.0) -> None:
+        """A snapshot that an actor got. `newest`: it asked for the newest; `stale`: it allowed this many seconds."""
+        self.reads += 1
+        truth = self._truth_of(snapshot)
+        if truth is None:
+            return
+        self.compare(who, truth, snapshot)
+        if not self.undisturbed(began) or not newest:
+            return
+        if truth is not self.truth:
+            raise Violation("wrong-table", f"{who} opened table {snapshot.table_id}, which was dropped before it began")
+        if snapshot.gap is not None:
+            raise Violation("bricked", f"{who} finds a gap at {snapshot.gap}; the truth is 0 to {truth.version}")
+        due = began.version
+        while stale and due > 0 and truth.entries[due].landed_at > self.world.now - stale:
+            due -= 1
+        if snapshot.version < due:
+            raise Violation("stale-read", f"{who} got version {snapshot.version}, {due} was there before it began")
+
+    def compare(self, who: str, truth: Truth, snapshot: Snapshot) -> None:
+        number = snapshot.version
+        if number > truth.version:
+            raise Violation("wrong-read", f"{who} read version {number}, the newest is {truth.version}")
+        entry = truth.entries[number]
+        through = range((snapshot.base or 0) + 1, number + 1)
+        if any(each in truth.ghosts for each in through):
+            return
+        paths = snapshot.files.column("path").to_pylist()
+        if len(set(paths)) != len(paths):
+            raise Violation("live-twice", f"{who} read version {number}: a path is live twice in {sorted(paths)}")
+        if set(paths) != entry.live.keys():
+            extra, missing = sorted(set(paths) - entry.live.keys()), sorted(entry.live.keys() - set(paths))
+            raise Violation("wrong-read", f"{who} read version {number} with {extra} too much and {missing} too little")
+        if snapshot.metadata.configuration != entry.properties:
+            raise Violation(
+                "wrong-read",
+                f"{who} read version {number} with {snapshot.metadata.configuration}, should be {entry.properties}",
+            )
+        batches = {app_id: txn.version for app_id, txn in snapshot.transactions.items()}
+        if batches != entry.batches:
+            raise Violation("wrong-read", f"{who} read version {number} with batches {batches}, should be {entry.batches}")
+        if snapshot.timestamp != entry.timestamp:
+            raise Violation("wrong-time", f"{who} read version {number} of {snapshot.timestamp}, should be {entry.timestamp}")
+
+    def _truth_of(self, snapshot: Snapshot) -> Truth | None:
+        if self.truth is not None and self.truth.table_id == snapshot.table_id:
+            return self.truth
+        return next((truth for truth in reversed(self.past) if truth.table_id == snapshot.table_id), None)
+
+    # what is checked after deletions and at the end
+
+    def check(self) -> None:
+        """Everything that changes since the last call ask for."""
+        if self.dropping or self.truth is None:
+            self._new_checkpoints.clear()
+            return
+        if self._new_checkpoints:
+            numbers, self._new_checkpoints = self._new_checkpoints, []
+            for number in numbers:
+                self._check_checkpoint(number)
+        if self._look_at_newest:
+            self._look_at_newest = False
+            self._check_newest()
+        if self._look_at_past:
+            self._look_at_past = False
+            self._check_past()
+
+    def finish(self) -> None:
+        """The end: everything, with nothing taken for known."""
+        self._needs.clear()
+        self._look_at_newest = self._look_at_past = True
+        self.check()
+        if self.dropping or self.truth is None:
+            return
+        truth = self.truth
+        for txn_id, (table_id, version) in self.acked.items():
+            if table_id == truth.table_id and truth.applied.get(txn_id) != version:
+                raise Violation("acked-hidden", f"commit {txn_id} was acknowledged as version {version}, and is not there")
+        for key, stored in self.world.objects.items():
+            name = parse_log_key(key) if key.startswith(LOG) else None
+            if name is None or not name.is_version or name.version in truth.ghosts or name.version > truth.version:
+                continue
+            actions = decode(key, stored.data)
+            if actions.table_id == truth.table_id and actions.txn_id != truth.entries[name.version].txn_id:
+                raise Violation("used-twice", f"version {name.version} is not what it was when it was written")
+
+    def _retained(self) -> Iterable[Entry]:
+        assert self.truth is not None
+        truth = self.truth
+        horizon = self.world.now - self.retention
+        for entry in truth.entries:
+            inside = truth.left_at(entry.version) > horizon and entry.version >= truth.floor
+            if entry.version == truth.version or inside:
+                yield entry
+
+    def _open(self, at: int | None) -> Snapshot | IndexTablesError:
+        self._touched = set()
+        try:
+            return open_log(self.log, at)
+        except IndexTablesError as error:
+            return error
+
+    def _check_newest(self) -> None:
+        assert self.truth is not None
+        truth = self.truth
+        found = self._open(None)
+        if isinstance(found, IndexTablesError):
+            raise Violation("unreadable", f"opening fails: {type(found).__name__}: {found}")
+        if found.table_id != truth.table_id:
+            raise Violation("wrong-table", f"opening finds table {found.table_id}, it should be {truth.table_id}")
+        if found.gap is not None:
+            raise Violation("bricked", f"opening finds a gap at {found.gap}, the truth is 0 to {truth.version}")
+        if found.version < truth.version:
+            raise Violation("hidden", f"opening finds version {found.version}, the newest is {truth.version}")
+        self.compare("opening", truth, found)
+
+    def _check_past(self) -> None:
+        assert self.truth is not None
+        truth = self.truth
+        for entry in list(self._retained()):
+            if entry.version in self._needs:
+                continue
+            found = self._open(entry.version)
+            if isinstance(found, IndexTablesError):
+                kind = "travel" if isinstance(found, VersionNotFound) else "unreadable"
+                raise Violation(kind, f"version {entry.version} is within the retention, opening it fails: {found}")
+            self.compare("travel", truth, found)
+            self._check_data(entry, entry.live)
+            self._needs[entry.version] = frozenset(self._touched)
+
+    def _check_checkpoint(self, number: int) -> None:
+        """A checkpoint of this table is what its version is."""
+        assert self.truth is not None
+        from indextables.log.checkpoint import fetch_checkpoint
+
+        try:
+            stored = fetch_checkpoint(self.log, number)
+            found = load_checkpoint(self.log, number, stored, self.truth.table_id)
+        except (IndexTablesError, NotThisTable):
+            return
+        self.compare(f"checkpoint {number}", self.truth, found)
+
+    def summary(self) -> str:
+        if self.truth is None:
+            return "no table"
+        return f"table {self.truth.table_id[:4]} at version {self.truth.version}, {short(version_key(0))} to it"
