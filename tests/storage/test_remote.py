@@ -212,7 +212,7 @@ def test_a_delete_without_an_answer_fails_for_every_key(monkeypatch: pytest.Monk
 def test_listings_in_the_order_of_path_segments_are_sorted_and_left_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """As Azure with a hierarchical namespace answers, which also may ignore the offset."""
     store = memory_store(sorted_listings=False)
-    keys = ["a-b", "a.b", "a/b", "a/b-c/x", "a/b/c", "a0", "log/0", "log/1", "log/x/y", "z/1"]
+    keys = ["a-b", "a.b", "a/b", "a/b-c/x", "a/b/c", "a0", "log/0", "log/1", "log/x/y", "n-a/y", "n/x", "z/1"]
     for key in keys:
         store.create(key, b"")
     real = obstore.list
@@ -227,6 +227,8 @@ def test_listings_in_the_order_of_path_segments_are_sorted_and_left_early(monkey
     assert [meta.key for meta in store.list("")] == sorted(keys)
     assert [meta.key for meta in store.list("a")] == sorted(key for key in keys if key.startswith("a"))
     assert [meta.key for meta in store.list("a/b", "a/b-c")] == ["a/b-c/x", "a/b/c"]
+    assert [meta.key for meta in store.list("n-a")] == ["n-a/y"]
+    assert [meta.key for meta in store.list("n/")] == ["n/x"]
     taken.clear()
     assert [meta.key for meta in store.list("log/0")] == ["log/0"]
     assert taken == ["t/log/0", "t/log/1"]

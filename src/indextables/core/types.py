@@ -21,6 +21,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -33,14 +34,17 @@ SparkType: TypeAlias = str | dict[str, Any]
 
 SPARK_TYPE = b"spark_type"
 SPARK_METADATA = b"spark_metadata"
+_PYSPARK_METADATA = b"SPARK::metadata::json"
+"""Where PySpark itself puts the metadata of a field when it converts a schema to Arrow."""
 
 _MAX_DEPTH = 100
 
 
+@lru_cache(maxsize=128)
 def spark_json_to_arrow(text: str) -> pa.Schema:
     """The Arrow schema of a schema that Spark wrote as JSON. Raises SchemaError."""
     try:
-        schema = json.loads(text, parse_float=_Number)
+        schema = _load(text)
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"the schema is not JSON ({error})") from None
     if not isinstance(schema, dict) or schema.get("type") != "struct":
@@ -108,7 +112,7 @@ def _arrow_field(
 ) -> pa.Field:
     arrow = _arrow_type(spark, path)
     kept: dict[bytes, bytes] = {}
-    if _spark_of_arrow(arrow, path) != spark:
+    if (isinstance(spark, str) or spark["type"] == "udt") and _spark_of_arrow(arrow, path) != spark:
         kept[SPARK_TYPE] = _dump(spark).encode()
     if metadata:
         kept[SPARK_METADATA] = _dump(metadata).encode()
@@ -184,7 +188,7 @@ def _spark_struct(fields: list[pa.Field], path: Path) -> dict[str, Any]:
 
 
 def _spark_field(field: pa.Field, path: Path) -> dict[str, Any]:
-    metadata = _kept(field, SPARK_METADATA)
+    metadata = _kept(field, SPARK_METADATA) or _kept(field, _PYSPARK_METADATA)
     return {
         "name": field.name,
         "type": _spark_type(field, path),
@@ -211,9 +215,17 @@ def _kept(field: pa.Field, key: bytes) -> Any:
     if text is None:
         return None
     try:
-        return json.loads(text, parse_float=_Number)
+        return _load(text)
     except (ValueError, RecursionError):
         return None
+
+
+def _load(text: str | bytes) -> Any:
+    return json.loads(text, parse_float=_Number, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON number")
 
 
 def _spark_of_arrow(arrow: pa.DataType, path: Path) -> SparkType:
@@ -244,9 +256,10 @@ def _spark_of_arrow(arrow: pa.DataType, path: Path) -> SparkType:
 
 def _spark_scalar(arrow: pa.DataType, path: Path) -> str:
     if pa.types.is_decimal(arrow):
-        if arrow.precision > 38 or arrow.scale > arrow.precision:
+        precision, scale = arrow.precision - min(0, arrow.scale), max(0, arrow.scale)
+        if precision > 38 or scale > precision:
             raise _unfit(path, arrow, "cast it to a decimal of at most 38 digits, to double or to string")
-        return f"decimal({arrow.precision},{arrow.scale})"
+        return f"decimal({precision},{scale})"
     if pa.types.is_timestamp(arrow):
         return "timestamp_ntz" if arrow.tz is None else "timestamp"
     for name, tests in _NAME_OF_ARROW:
@@ -370,8 +383,17 @@ _DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,3})\s*,\s*(-?[0-9]{1,3})\s*\)")
 _ARROW_OF_PATTERN: tuple[tuple[re.Pattern[str], pa.DataType], ...] = (
     (re.compile(r"string collate \S+"), pa.string()),
     (re.compile(r"(?:char|varchar)\(\s*[0-9]+\s*\)"), pa.string()),
-    (re.compile(r"time\(\s*[0-9]\s*\)"), pa.time64("ns")),
-    (re.compile(r"interval (?:day|hour|minute|second)(?: to (?:hour|minute|second))?"), pa.duration("us")),
+    (re.compile(r"time\([0-9]\)"), pa.time64("ns")),
+    (re.compile(r"timestamp_ntz\([0-6]\)"), pa.timestamp("us")),
+    (re.compile(r"timestamp_ltz\([0-6]\)"), pa.timestamp("us", "UTC")),
+    (re.compile(r"timestamp_ntz\([7-9]\)"), pa.timestamp("ns")),
+    (re.compile(r"timestamp_ltz\([7-9]\)"), pa.timestamp("ns", "UTC")),
+    (
+        re.compile(
+            r"interval (?:day(?: to (?:hour|minute|second))?|hour(?: to (?:minute|second))?|minute(?: to second)?|second)"
+        ),
+        pa.duration("us"),
+    ),
     (re.compile(r"(?:geometry|geography)\([^()]*\)"), _GEO),
 )
 

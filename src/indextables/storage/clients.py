@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -60,13 +59,9 @@ def _make(spec: StoreSpec) -> ObjectStore:
     bucket = spec.location.bucket
     match spec.scheme:
         case "s3":
-            if credentials:
-                settings["credential_provider"] = _constant({"token": None, **credentials, "expires_at": None})
-            return S3Store(bucket, **settings)
+            return S3Store(bucket, **settings, **_provider(credentials))
         case "azure":
-            if credentials:
-                settings["credential_provider"] = _constant({**credentials, "expires_at": None})
-            return AzureStore(bucket, **settings)
+            return AzureStore(bucket, **settings, **_provider(credentials))
         case "gs":
             return GCSStore(bucket, **(settings | credentials))
         case "file" | "memory":
@@ -75,5 +70,6 @@ def _make(spec: StoreSpec) -> ObjectStore:
             assert_never(spec.scheme)
 
 
-def _constant(credentials: dict[str, str | None]) -> Callable[[], dict[str, str | None]]:
-    return lambda: credentials
+def _provider(credentials: dict[str, str]) -> dict[str, Any]:
+    """Credentials in the one form that replaces those of the environment as a whole, instead of mixing with them."""
+    return {"credential_provider": lambda: {**credentials, "expires_at": None}} if credentials else {}

@@ -1,0 +1,196 @@
+"""The benchmark: our log beside deltalake's and pyiceberg's, in the same run, on the same disk.
+
+    python bench/run.py            all of it, about five minutes
+    python bench/run.py --quick    a tenth of the size, to see that it works
+
+Absolute times belong to the machine; the ratios are what is compared. Results are also written to .bench/results.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import measure
+from measure import Worker, once
+from report import OURS, Goal, Row, save, show
+from rich.console import Console
+
+from indextables._version import __version__
+
+DELTA = "deltalake"
+ICEBERG = "pyiceberg"
+MODULES = {OURS: "ours", DELTA: "delta", ICEBERG: "iceberg"}
+SUBJECTS = list(MODULES)
+HOME = Path(__file__).resolve().parent.parent / ".bench"
+BATCH = 100
+console = Console()
+
+
+class Sizes:
+    """How much is measured."""
+
+    def __init__(self, quick: bool) -> None:
+        self.versions = 70 if quick else 700
+        self.files = self.versions * BATCH
+        self.many = 100_000 if quick else 1_000_000
+        self.big_commits = 10
+        self.commit_rounds = 5 if quick else 15
+        self.cold_rounds = 3 if quick else 7
+
+
+def build(data: Path, sizes: Sizes) -> None:
+    """All tables. What a subject builds, it builds in a process of its own."""
+    for name, function, arguments in (
+        (OURS, _build, ("ours", data / "ours", sizes.versions, BATCH)),
+        (DELTA, _build, ("delta", data / "delta", sizes.versions, BATCH)),
+        (ICEBERG, _build, ("iceberg", data / "iceberg", 7, sizes.files // 7)),
+        (OURS, _build, ("ours", data / "ours-many", sizes.big_commits, sizes.many // sizes.big_commits)),
+    ):
+        start = time.perf_counter()
+        once(function, *arguments)
+        console.print(f"[dim]built {arguments[1].name} for {name} in {time.perf_counter() - start:.0f} s[/]")
+    for name in ("ours", "delta"):
+        shutil.copytree(data / name, data / f"{name}-checkpoint")
+        once(_checkpoint, name, data / f"{name}-checkpoint")
+
+
+def _build(module: str, *arguments: object) -> None:
+    __import__(module).build(*arguments)
+
+
+def _checkpoint(module: str, where: Path) -> None:
+    __import__(module).write_checkpoint(where)
+
+
+def cold_rows(data: Path, sizes: Sizes) -> list[Row]:
+    """Opening in fresh processes: from version files alone, and after a checkpoint."""
+    rows = []
+    for title, suffix, note in (
+        (f"{sizes.files:,} files from {sizes.versions} JSON versions", "", "fresh processes, page cache warm"),
+        (f"{sizes.files:,} files from a checkpoint", "-checkpoint", "ours is gzip'd JSON, deltalake's is Parquet"),
+    ):
+        subjects = {OURS: f"ours{suffix}", DELTA: f"delta{suffix}"}
+        turns = {name: _cold_turn(MODULES[name], data / folder) for name, folder in subjects.items()}
+        results = measure.rounds(sizes.cold_rounds, turns)
+        for name, found in results.items():
+            counted = {result.files for result in found}
+            if counted != {sizes.files}:
+                raise AssertionError(f"{name} opened {counted} files, not {sizes.files}")
+        peaks = {name: max(result.peak_mb for result in found) for name, found in results.items()}
+        opened = {name: [result.open_s for result in found] for name, found in results.items()}
+        listed = {name: [result.files_s for result in found] for name, found in results.items()}
+        rows += [Row(f"open: {title}", opened), Row(f"open and list: {title}", listed, peaks, note)]
+    return rows
+
+
+def _cold_turn(module: str, where: Path):  # noqa: ANN202
+    return lambda _number: once(measure.cold, module, where)
+
+
+def warm_rows(data: Path, sizes: Sizes) -> list[Row]:
+    """Commits and refreshes of tables that are kept open."""
+    many = "many"
+    folders = {OURS: "ours", many: "ours-many", DELTA: "delta", ICEBERG: "iceberg"}
+    workers = {name: Worker() for name in folders}
+    try:
+        for name, folder in folders.items():
+            live = workers[name].call(measure.open_handle, MODULES.get(name, "ours"), data / folder)
+            expected = sizes.many if name == many else sizes.files
+            if live != expected:
+                raise AssertionError(f"{name} has {live} files, not {expected}")
+        first = sizes.many
+        turns = {
+            name: lambda number, worker=worker: worker.call(measure.commit, first + number * BATCH, BATCH)
+            for name, worker in workers.items()
+        }
+        commits = measure.rounds(sizes.commit_rounds, turns)
+        turns = {name: lambda _number, worker=worker: worker.call(measure.refresh, 10) for name, worker in workers.items()}
+        refreshes = measure.rounds(sizes.commit_rounds, turns)
+        ends = {name: worker.call(measure.live_and_peak) for name, worker in workers.items()}
+    finally:
+        for worker in workers.values():
+            worker.close()
+    for name, (live, _) in ends.items():
+        expected = (sizes.many if name == many else sizes.files) + BATCH * (sizes.commit_rounds + 1)
+        if live != expected:
+            raise AssertionError(f"{name} ended with {live} files, not {expected}")
+    peaks = {name: peak for name, (_, peak) in ends.items()}
+    others = [name for name in SUBJECTS if name in commits]
+    return [
+        Row(
+            f"commit {BATCH} files into {sizes.files:,}",
+            {name: commits[name] for name in others},
+            {name: peaks[name] for name in others},
+        ),
+        Row(f"commit {BATCH} files into {sizes.many:,}", {OURS: commits[many]}, {OURS: peaks[many]}),
+        Row(f"refresh {sizes.files:,}, nothing new", {name: refreshes[name] for name in others}),
+    ]
+
+
+def goals_of(rows: list[Row]) -> list[Goal]:
+    replay_open, replay, _, _, commit, many, _ = rows
+    to_delta, to_iceberg = commit.ratio(DELTA).middle, commit.ratio(ICEBERG).middle
+    growth = sorted(a / b for a, b in zip(many.seconds[OURS], commit.seconds[OURS], strict=True))[len(many.seconds[OURS]) // 2]
+    cold = replay.ratio(DELTA).middle
+    del replay_open
+    return [
+        Goal(f"{commit.what}, at least 10× as fast as deltalake", f"{to_delta:.1f}×", to_delta >= 10),
+        Goal(f"{commit.what}, at least 3× as fast as pyiceberg", f"{to_iceberg:.1f}×", to_iceberg >= 3),
+        Goal(f"{many.what}, no slower than into fewer (10% for noise)", f"{growth:.2f}× the time", growth <= 1.1),
+        Goal(f"{replay.what}, not slower than deltalake", f"{cold:.2f}× as fast", cold >= 1),
+    ]
+
+
+def notes_of(data: Path) -> list[str]:
+    syncs = {name: measure.syncs_per_commit(module, data / module) for name, module in MODULES.items()}
+    told = ", ".join(f"{name} {'not measured' if count is None else count}" for name, count in syncs.items())
+    return [
+        f"fsync calls a commit (strace): {told}. Ours syncs the version file and its directory before it returns; what "
+        "pyiceberg syncs is its SQLite catalog, not its metadata files",
+        "each file: path, size, time, partition value, row count, bounds of three columns; no checkpoints while committing",
+        "times are taken in turns, each subject in its own process, dirty pages written out before each turn",
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the size, to see that it works")
+    parser.add_argument("--keep", action="store_true", help="leave the tables in .bench/data")
+    chosen = parser.parse_args()
+    sizes = Sizes(chosen.quick)
+    data = HOME / "data"
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(parents=True)
+    start = time.perf_counter()
+    about = {
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "quick": chosen.quick,
+        "versions": {OURS: __version__, **{name: version(name) for name in SUBJECTS[1:]}},
+    }
+    names = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
+    console.print(f"[bold]{names}[/] on Python {about['python']}, {about['cores']} cores")
+    try:
+        build(data, sizes)
+        rows = [*cold_rows(data, sizes), *warm_rows(data, sizes)]
+        notes = notes_of(data)
+    finally:
+        if not chosen.keep:
+            shutil.rmtree(data, ignore_errors=True)
+    goals = goals_of(rows)
+    console.print()
+    show(console, rows, SUBJECTS, notes, goals)
+    save(HOME / "results.json", rows, SUBJECTS, notes, goals, about)
+    console.print(f"\n[dim]{time.perf_counter() - start:.0f} s; all figures in .bench/results.json[/]", highlight=False)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""The README's snippets run, and say what their comments say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def snippets() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+def test_snippets_run(tmp_path: Path) -> None:
+    code = snippets()
+    assert len(code) == 2
+    program = "from indextables import Table\n" + "\n".join(code).replace("/tmp/logs", str(tmp_path / "logs"))
+    ran = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert lines[0] == "['day=2026-01-02/part-0.split', 'day=2026-01-03/part-0.split']"
+    assert lines[1] == "0"
+    assert lines[2] == "1"
+    assert lines[-1] == "['day=2026-01-03/part-0.split']"
+
+
+def test_the_example_is_about_twenty_lines() -> None:
+    assert len([line for line in snippets()[0].splitlines() if line.strip()]) <= 20
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [README, *README.parent.glob("docs/**/*.md"), README.parent / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), (page.name, target)
