@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indextables.core import options as opt
@@ -221,6 +221,7 @@ def test_values_that_do_not_fit(option: Option[Any], given: Any) -> None:
         Options({option.short: given})
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(min_size=1)))
 def test_lists_survive_being_written(names: list[str]) -> None:
     assert kinds.split_list(kinds.join_list(names)) == tuple(names)

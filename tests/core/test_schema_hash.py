@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indextables.core.java_text import java_double, java_quote
 from indextables.core.schema_hash import canonical_json, schema_hash
 
 HERE = Path(__file__).parent
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def load(path: Path) -> Any:
@@ -51,6 +52,7 @@ def _shortest(value: float) -> str:
     return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}" if exponent else digits
 
 
+@patient
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_printed_double_reads_back_as_itself(value: float) -> None:
     shown = java_double(value)
@@ -205,6 +207,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
     return value
 
 
+@patient
 @given(schemas, st.randoms(use_true_random=False), st.booleans(), st.sampled_from([None, 1, "\t"]))
 def test_order_and_layout_do_not_change_the_hash(
     schema: Any, chance: random.Random, ascii_only: bool, indent: int | str | None
@@ -214,6 +217,7 @@ def test_order_and_layout_do_not_change_the_hash(
     assert schema_hash(one) == schema_hash(other)
 
 
+@patient
 @given(schemas)
 def test_the_canonical_text_is_json_for_the_same_schema_and_its_own_canonical_text(schema: Any) -> None:
     canonical = canonical_json(json.dumps(schema))

@@ -6,7 +6,6 @@ The naive reader knows nothing of the code under test: it takes bytes apart with
 from __future__ import annotations
 
 import copy
-import itertools
 import json
 import uuid
 import zlib
@@ -55,7 +54,7 @@ class FakeClock:
         self.wall_offset_ms = 0
         self.slept: list[float] = []
         self._jitter = jitter
-        self._ids = itertools.count(1 + seed * 1_000_000)
+        self._ids = seed * 1_000_000
 
     def advance(self, seconds: float) -> None:
         self.seconds += seconds
@@ -74,7 +73,8 @@ class FakeClock:
         return self._jitter
 
     def uuid(self) -> str:
-        return str(uuid.UUID(int=next(self._ids)))
+        self._ids += 1
+        return str(uuid.UUID(int=self._ids))
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,13 @@ class MemoryStore:
         self.clock = clock or FakeClock()
         self.root = root
         self.objects: dict[str, Stored] = {}
-        self._etags = itertools.count(1)
+        self._etags = 0
 
     def copy(self) -> MemoryStore:
         """The same objects and the same time, both free to go another way."""
         other = MemoryStore(copy.deepcopy(self.clock), self.root)
         other.objects = dict(self.objects)
-        other._etags = copy.copy(self._etags)
+        other._etags = self._etags
         return other
 
     def bytes(self) -> dict[str, bytes]:
@@ -129,7 +129,8 @@ class MemoryStore:
         self.put(key, data)
 
     def put(self, key: str, data: bytes) -> None:
-        self.objects[key] = Stored(bytes(data), self.clock.wall_ms(), f"etag-{next(self._etags)}")
+        self._etags += 1
+        self.objects[key] = Stored(bytes(data), self.clock.wall_ms(), f"etag-{self._etags}")
 
     def list(self, prefix: str, after: str | None = None) -> Iterator[ObjectMeta]:
         for key in sorted(self.objects):

@@ -133,7 +133,7 @@ class Scheduler:
         finally:
             self.over = True
             for task in self.tasks:
-                if task.greenlet is not None and not task.greenlet.dead:
+                if task.greenlet:  # started, and not at its end
                     task.greenlet.throw(Died)
 
     def log_deletes_under_way(self) -> bool:

@@ -10,7 +10,7 @@ import random
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, TypeVar
 
 import xxhash
 
@@ -47,7 +47,7 @@ class Violation(BaseException):
 
 def chance(*what: object) -> float:
     """A number in [0, 1) that depends on nothing but its arguments: the same one whatever else was drawn."""
-    return xxhash.xxh3_64_intdigest("/".join(map(str, what))) / 2**64
+    return xxhash.xxh3_64_intdigest("/".join(map(str, what)).encode()) / 2**64
 
 
 @dataclass(slots=True)
@@ -130,6 +130,9 @@ class World:
             case "sleep":
                 pass
         return None
+
+    def carry_out_put(self, key: str) -> None:
+        self.carry_out(Request("put", key, b"data"))
 
     def remove(self, key: str) -> None:
         if self.objects.pop(key, None) is not None:
@@ -250,6 +253,3 @@ class SimWorkers:
             raise failure
         return [results[index] for index in range(len(calls))]
 
-
-def refuse(error: BaseException) -> NoReturn:
-    raise error

@@ -14,6 +14,7 @@ from obstore.store import MemoryStore
 
 from indextables.core.errors import (
     AccessDenied,
+    InvalidKey,
     ObjectExists,
     ObjectNotFound,
     StorageError,
@@ -209,29 +210,42 @@ def test_a_delete_without_an_answer_fails_for_every_key(monkeypatch: pytest.Monk
     assert len(calls) == 1
 
 
-def test_listings_in_the_order_of_path_segments_are_sorted_and_left_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Azure with a hierarchical namespace answers, which also may ignore the offset."""
-    store = memory_store(sorted_listings=False)
+@pytest.mark.parametrize("honours_offset", [True, False])
+def test_listings_in_the_order_of_path_segments(monkeypatch: pytest.MonkeyPatch, honours_offset: bool) -> None:
+    """As Azure with a hierarchical namespace answers: its offset, where it knows one, is in that order and inclusive."""
+    store = memory_store(azure=True)
     keys = ["a-b", "a.b", "a/b", "a/b-c/x", "a/b/c", "a0", "log/0", "log/1", "log/x/y", "n-a/y", "n/x", "z/1"]
     for key in keys:
         store.create(key, b"")
     real = obstore.list
     taken = []
 
-    def as_azure_does(client: MemoryStore, prefix: str, **_: object) -> Iterator[list[Any]]:
+    def as_azure_does(client: MemoryStore, prefix: str, offset: str | None, **_: object) -> Iterator[list[Any]]:
         for item in sorted(real(client, prefix).collect(), key=lambda item: item["path"].split("/")):
-            taken.append(item["path"])
-            yield [item]
+            if not honours_offset or item["path"].split("/") >= (offset or "").split("/"):
+                taken.append(item["path"])
+                yield [item]
 
     monkeypatch.setattr(obstore, "list", as_azure_does)
-    assert [meta.key for meta in store.list("")] == sorted(keys)
-    assert [meta.key for meta in store.list("a")] == sorted(key for key in keys if key.startswith("a"))
-    assert [meta.key for meta in store.list("a/b", "a/b-c")] == ["a/b-c/x", "a/b/c"]
-    assert [meta.key for meta in store.list("n-a")] == ["n-a/y"]
-    assert [meta.key for meta in store.list("n/")] == ["n/x"]
+    for prefix in ("", "a", "a/b", "a/b-", "log/", "n-a", "n/", "z", "nothing"):
+        for after in ("", *keys, "a", "a/", "a/b-c", "n-", "zz"):
+            expected = sorted(key for key in keys if key.startswith(prefix) and key > after)
+            assert [meta.key for meta in store.list(prefix, after)] == expected, (prefix, after)
     taken.clear()
     assert [meta.key for meta in store.list("log/0")] == ["log/0"]
     assert taken == ["t/log/0", "t/log/1"]
+
+
+def test_a_listing_that_can_find_nothing_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(obstore, "list")
+    assert list(memory_store().list("log/", "splits/x")) == []
+
+
+def test_a_backslash_is_no_key_on_azure() -> None:
+    store = memory_store(azure=True)
+    with pytest.raises(InvalidKey, match="backslash"):
+        store.create("a\\b", b"")
+    assert type(store.delete(["a\\b"])["a\\b"]) is InvalidKey
 
 
 def test_a_panic_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -45,11 +46,13 @@ def spark_json_to_arrow(text: str) -> pa.Schema:
     """The Arrow schema of a schema that Spark wrote as JSON. Raises SchemaError."""
     try:
         schema = _load(text)
-    except (ValueError, RecursionError) as error:
+        if not isinstance(schema, dict) or schema.get("type") != "struct":
+            raise SchemaError('the schema is not a struct, expected {"type":"struct","fields":[…]}')
+        return pa.schema(_struct_fields(schema, ()))
+    except json.JSONDecodeError as error:
         raise SchemaError(f"the schema is not JSON ({error})") from None
-    if not isinstance(schema, dict) or schema.get("type") != "struct":
-        raise SchemaError('the schema is not a struct, expected {"type":"struct","fields":[…]}')
-    return pa.schema(_struct_fields(schema, ()))
+    except RecursionError:
+        raise SchemaError(f"the schema is nested deeper than {_MAX_DEPTH} levels") from None
 
 
 def arrow_to_spark_json(schema: pa.Schema) -> str:
@@ -66,6 +69,8 @@ def validate_schema(schema: pa.Schema, partition_by: Sequence[str]) -> None:
     """Raise SchemaError unless a table can have this schema and be partitioned by these columns."""
     if not len(schema):
         raise SchemaError("the schema has no columns, a table needs at least one")
+    if isinstance(partition_by, str):
+        raise SchemaError(f"partition_by is the text {partition_by!r}, expected a list of columns: [{partition_by!r}]")
     _check_names(list(schema), ())
     fields = {field.name: _spark_field(field, (field.name,)) for field in schema}
     for number, name in enumerate(partition_by):
@@ -78,10 +83,11 @@ def validate_schema(schema: pa.Schema, partition_by: Sequence[str]) -> None:
         raise SchemaError("all columns are partition columns, a table needs at least one column that is not")
 
 
-class _Number(str):
-    """A number of the JSON text that is not whole, kept as it was written."""
+@dataclass(frozen=True)
+class _Number:
+    """A number of the JSON text, kept as it was written."""
 
-    __slots__ = ()
+    text: str
 
 
 Path: TypeAlias = tuple[str, ...]
@@ -111,11 +117,13 @@ def _arrow_field(
     name: str, spark: Any, nullable: bool, path: Path, metadata: Mapping[str, Any] | None = None
 ) -> pa.Field:
     arrow = _arrow_type(spark, path)
+    if pa.types.is_null(arrow) and not nullable:
+        arrow = pa.bool_()  # Spark's `array()` has void elements that are not nullable, and Arrow knows no such thing
     kept: dict[bytes, bytes] = {}
     if (isinstance(spark, str) or spark["type"] == "udt") and _spark_of_arrow(arrow, path) != spark:
-        kept[SPARK_TYPE] = _dump(spark).encode()
+        kept[SPARK_TYPE] = _dump(spark).encode("utf-8", "surrogatepass")
     if metadata:
-        kept[SPARK_METADATA] = _dump(metadata).encode()
+        kept[SPARK_METADATA] = _dump(metadata).encode("utf-8", "surrogatepass")
     try:
         return pa.field(name, arrow, nullable, kept or None)
     except UnicodeEncodeError:
@@ -141,7 +149,7 @@ def _arrow_type(spark: Any, path: Path) -> pa.DataType:
             contains_null = _flag(spark, "valueContainsNull", path)
             return pa.map_(key, _arrow_field("value", _part(spark, "valueType", path), contains_null, (*path, "value")))
         case "udt":
-            return _arrow_type(_part(spark, "sqlType", path), path)
+            return _arrow_type(_part(spark, "sqlType", path), (*path, "sqlType"))
         case _:
             raise _malformed(path, f"the unknown type {_dump(spark)}")
 
@@ -204,7 +212,7 @@ def _spark_type(field: pa.Field, path: Path) -> SparkType:
     if kept is None or kept == given:
         return given
     try:
-        fits = _spark_of_arrow(_arrow_type(kept, path), path) == given
+        fits = _spark_of_arrow(_arrow_field(field.name, kept, field.nullable, path).type, path) == given
     except SchemaError:
         return given
     return kept if fits else given
@@ -221,11 +229,11 @@ def _kept(field: pa.Field, key: bytes) -> Any:
 
 
 def _load(text: str | bytes) -> Any:
-    return json.loads(text, parse_float=_Number, parse_constant=_refuse)
+    return json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=_refuse)
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON number")
+    raise json.JSONDecodeError(f"{constant} is no JSON number", constant, 0)
 
 
 def _spark_of_arrow(arrow: pa.DataType, path: Path) -> SparkType:
@@ -335,7 +343,7 @@ def _dump(value: Any) -> str:
     """Compact JSON, as Spark writes it."""
     match value:
         case _Number():
-            return str(value)
+            return value.text
         case str():
             return java_quote(value)
         case dict():

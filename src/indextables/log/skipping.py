@@ -95,8 +95,9 @@ def manifest_bounds(
 
 
 def _is_known(column: Column, schema: pa.Schema) -> bool:
-    index = schema.get_field_index(column.name)
-    return not column.nested and index >= 0 and bool(schema.field(index).type == column.type)
+    """Whether bounds can be found by the column's name: it is the table's, and no other is spelt alike."""
+    alike = [field for field in schema if field.name.lower() == column.name.lower()]
+    return not column.nested and len(alike) == 1 and alike[0].name == column.name and alike[0].type == column.type
 
 
 def _schema_field(name: str, schema: pa.Schema) -> pa.Field | None:

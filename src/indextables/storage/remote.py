@@ -5,7 +5,8 @@ repeated, meet its own first try and report somebody else's object. Reads are re
 
 What differs between the services is levelled out here. obstore takes a prefix as whole path segments, so a listing whose
 prefix ends inside a name starts just before it and stops once the names have passed. Azure with a hierarchical namespace
-sorts by path segment, so its listings are sorted again. Azure also calls the deletion of an absent object an error.
+sorts by path segment, so its listings are sorted again; it also calls the deletion of an absent object an error, and takes
+a backslash for a slash, so keys with one are refused there.
 
 obstore's runtime does not survive `fork`: a request in the child would hang. It is refused instead.
 """
@@ -13,6 +14,7 @@ obstore's runtime does not survive `fork`: a request in the child would hang. It
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -20,7 +22,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import obstore
 
-from indextables.core.errors import ObjectNotFound, StorageError, StoreMisconfigured, StoreUnavailable
+from indextables.core.errors import InvalidKey, ObjectNotFound, StorageError, StoreMisconfigured, StoreUnavailable
 from indextables.storage.keys import check_key, check_prefix, check_range, joined
 from indextables.storage.mapping import Verb, translate
 from indextables.storage.store import ObjectMeta, StoredObject
@@ -33,6 +35,9 @@ T = TypeVar("T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_BELOW_SLASH = re.compile(r"[\x00-.]")
+"""Characters that sort before the slash. Up to the first of them, the order of bytes and that of segments agree."""
+
 _PAGE = 1000
 """Keys that S3 and GCS return, and S3 deletes, in one request."""
 
@@ -40,11 +45,11 @@ _PAGE = 1000
 class ObstoreStore:
     """The objects of an obstore store whose path begins with `prefix` (no slash at either end). Safe for many threads."""
 
-    def __init__(self, store: ObjectStore, root: str, prefix: str = "", *, sorted_listings: bool = True) -> None:
+    def __init__(self, store: ObjectStore, root: str, prefix: str = "", *, azure: bool = False) -> None:
         self._store = store
         self._root = root
         self._base = f"{prefix}/" if prefix else ""
-        self._sorted_listings = sorted_listings
+        self._azure = azure
 
     def __repr__(self) -> str:
         return f"ObstoreStore({self._root!r})"
@@ -102,7 +107,7 @@ class ObstoreStore:
         """See `Store.list`. One request for every thousand keys, made when the listing reaches them."""
         check_prefix(prefix, self._root)
         found = self._list(prefix, after or "")
-        return found if self._sorted_listings else _resorted(found)
+        return _resorted(found) if self._azure else found
 
     def delete(self, keys: Sequence[str]) -> dict[str, StorageError]:
         """See `Store.delete`. One request for every thousand keys, and more where some of them fail."""
@@ -110,7 +115,7 @@ class ObstoreStore:
         valid = []
         for key in dict.fromkeys(keys):
             try:
-                check_key(key, self._root)
+                self._check(key)
                 valid.append(key)
             except StorageError as error:
                 failed[key] = error
@@ -135,11 +140,16 @@ class ObstoreStore:
                 self._delete(keys[middle:], failed)
 
     def _list(self, prefix: str, after: str) -> Iterator[ObjectMeta]:
+        if after > prefix and not after.startswith(prefix):
+            return
         wanted = self._base + prefix
-        offset = max(_just_before(wanted), _valid_offset(self._base + after) if after else "")
+        directory = wanted[: wanted.rfind("/") + 1]
         with self._translated("list", prefix):
             pages = obstore.list(
-                self._store, wanted.rpartition("/")[0] or None, offset=offset or None, chunk_size=_PAGE
+                self._store,
+                directory.rstrip("/") or None,
+                offset=self._offset(wanted, directory, self._base + after if after > prefix else "") or None,
+                chunk_size=_PAGE,
             )
             for page in pages:
                 for item in page:
@@ -150,10 +160,22 @@ class ObstoreStore:
                     elif _has_passed(item["path"], wanted):
                         return
 
+    def _offset(self, wanted: str, directory: str, after: str) -> str:
+        """Where to begin: before the first key that is wanted, in whichever order the service sorts."""
+        name = after[len(directory) :]
+        if self._azure:
+            name = _BELOW_SLASH.split(name, maxsplit=1)[0]
+        return max(_just_before(wanted), _valid_offset(directory + name) if after else "")
+
     def _call(self, verb: Verb, key: str, call: Callable[[str], T]) -> T:
-        check_key(key, self._root)
+        self._check(key)
         with self._translated(verb, key):
             return call(self._base + key)
+
+    def _check(self, key: str) -> None:
+        check_key(key, self._root)
+        if self._azure and "\\" in key:
+            raise InvalidKey(f"{key!r} has a backslash, which Azure would take for a slash", key=key, root=self._root)
 
     @contextmanager
     def _translated(self, verb: Verb, key: str) -> Iterator[None]:
@@ -211,8 +233,11 @@ def _valid_offset(text: str) -> str:
 
 
 def _has_passed(path: str, prefix: str) -> bool:
-    """Whether no key with this prefix can follow, in the order of bytes or in that of path segments."""
-    return path > prefix and path.split("/") > prefix.split("/")
+    """Whether no key with this prefix can follow, in the order of path segments.
+
+    Among the keys of the prefix's own directory, what has passed in that order has passed in the order of bytes too.
+    """
+    return path.split("/") > prefix.split("/")
 
 
 class _Runtime:

@@ -85,7 +85,7 @@ class StoreSpec:
     def _open(self) -> Store:
         if self.location.scheme == "file":
             return LocalStore(self.location.path)
-        return ObstoreStore(client(self), self.url, self.location.path, sorted_listings=self.location.scheme != "azure")
+        return ObstoreStore(client(self), self.url, self.location.path, azure=self.location.scheme == "azure")
 
 
 def resolve(url: str | os.PathLike[str], options: Options) -> StoreSpec:

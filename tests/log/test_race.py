@@ -1,0 +1,182 @@
+"""Many processes on one local table at the same time.
+
+What they were told is compared with the bytes on disk, read here without the code under test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import indextables
+from indextables.core.parallel import Inline
+from indextables.log.cache import LogCache
+from indextables.log.open import open_log
+from indextables.log.tablelog import TableLog
+from indextables.storage.local import LocalStore
+from log.support import append, commit_infos, live, naive_live, new_table, raw_versions
+
+SCRIPT = Path(__file__).with_name("race_writer.py")
+Lines = list[dict[str, Any]]
+
+
+def table_log(table: Path) -> TableLog:
+    return TableLog(LocalStore(table), workers=Inline(), cache=LogCache())
+
+
+def start(table: Path, directory: Path, writers: Sequence[str]) -> subprocess.Popen[str]:
+    directory.mkdir()
+    source = str(Path(indextables.__file__).parents[1])
+    path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
+    return subprocess.Popen(
+        [sys.executable, str(SCRIPT), str(table), str(directory), *writers],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> dict[int, int]:
+    """The exit codes by process id."""
+    out, errors = process.communicate(timeout=3600)
+    assert process.returncode == 0, errors
+    assert not errors
+    return {int(pid): code for pid, code in json.loads(out).items()}
+
+
+def said(directory: Path) -> Lines:
+    """What the writers were told. The last line of one that was killed may be cut off."""
+    found = []
+    for file in directory.glob("*.jsonl"):
+        for line in file.read_text().splitlines(keepends=True):
+            if line.endswith("\n"):
+                found.append(json.loads(line))
+    return found
+
+
+def check(table: Path, lines: Lines, *, killed: int = 0) -> Counter[str]:
+    """Compare what the writers were told with what is on disk. Returns how often each operation was acknowledged.
+
+    Each writer that was killed may have written one version that it could not acknowledge any more.
+    """
+    assert not [line for line in lines if "failed" in line]
+    versions = raw_versions({f"_transaction_log/{f.name}": f.read_bytes() for f in (table / "_transaction_log").iterdir()})
+    assert list(versions) == list(range(len(versions))), "versions are contiguous"
+    infos = commit_infos(versions)
+    ids = Counter(info["txnId"] for info in infos.values())
+    assert max(ids.values()) == 1, "a commit is there once"
+    stamps = [infos[number]["timestamp"] for number in versions]
+    assert stamps == sorted(set(stamps)), "timestamps grow"
+
+    acknowledged = {line["txnId"]: line for line in lines if line.get("written")}
+    assert acknowledged.keys() <= ids.keys(), "an acknowledged commit was lost"
+    for txn_id, line in acknowledged.items():
+        info, actions = infos[line["version"]], versions[line["version"]]
+        assert info["txnId"] == txn_id
+        assert [action["add"]["path"] for action in actions if "add" in action] == line["adds"]
+    written = ids.keys() - {infos[0]["txnId"]}
+    unknown = written - acknowledged.keys()
+    assert len(unknown) <= killed, "a commit that was refused is in the log"
+
+    final = naive_live(versions)
+    removed_at = {action["remove"]["path"]: n for n, actions in versions.items() for action in actions if "remove" in action}
+    for line in acknowledged.values():
+        for path in line["adds"]:
+            assert path in final or removed_at[path] > line["version"]
+    for number, actions in versions.items():
+        before = naive_live(versions, number - 1).keys()
+        removed = {action["remove"]["path"] for action in actions if "remove" in action}
+        assert removed <= before, f"version {number} removes what is not live"
+        if infos[number]["operation"] == "OVERWRITE":
+            assert removed == before, f"overwrite {number} left something over"
+
+    snapshot = open_log(table_log(table))
+    assert snapshot.version == max(versions)
+    assert live(snapshot) == final.keys()
+    assert snapshot.base is not None
+    assert snapshot.base > 0
+    return Counter(infos[line["version"]]["operation"] for line in acknowledged.values())
+
+
+def race(table: Path, directory: Path, sizes: dict[str, tuple[int, int]]) -> None:
+    new_table(table_log(table))
+    writers = [f"{role}:{count}" for role, (processes, count) in sizes.items() for _ in range(processes)]
+    codes = finish(start(table, directory, writers))
+    assert set(codes.values()) == {0}
+    lines = said(directory)
+    assert len(lines) == sum(processes * count for processes, count in sizes.values())
+    told = check(table, lines)
+    for role in ("APPEND", "OVERWRITE", "UPDATE"):
+        assert told[role] > 0, told
+
+
+def test_race(tmp_path: Path) -> None:
+    race(
+        tmp_path / "table",
+        tmp_path / "said",
+        {"append": (6, 8), "overwrite": (2, 6), "update": (2, 6), "remove": (1, 8)},
+    )
+
+
+@pytest.mark.stress
+def test_race_in_full_size(tmp_path: Path) -> None:
+    race(
+        tmp_path / "table",
+        tmp_path / "said",
+        {"append": (16, 50), "overwrite": (4, 50), "update": (2, 50), "remove": (2, 50)},
+    )
+
+
+def kill_some(tmp_path: Path, writers: int, victims: int, after_lines: int) -> None:
+    table, directory = tmp_path / "table", tmp_path / "said"
+    new_table(table_log(table))
+    process = start(table, directory, ["append:400"] * (writers - 1) + ["overwrite:400"])
+    try:
+        while len(said(directory)) < after_lines:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        pids = json.loads((directory / "pids").read_text())
+        killed = random.sample(pids, victims)
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+            time.sleep(random.random() * 0.02)
+        told = len(said(directory))
+        while len(said(directory)) < told + writers:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        for pid in set(pids) - set(killed):
+            os.kill(pid, signal.SIGKILL)
+        codes = finish(process)
+    finally:
+        process.kill()
+    assert set(codes.values()) == {-signal.SIGKILL}
+    check(table, said(directory), killed=writers)
+
+    log = table_log(table)
+    snapshot = open_log(log)
+    following = append(log, snapshot, "later")
+    assert following.snapshot.version == snapshot.version + 1
+    assert live(open_log(table_log(table))) == live(snapshot) | {"later"}
+
+
+def test_killed_writers_leave_a_table(tmp_path: Path) -> None:
+    kill_some(tmp_path, writers=5, victims=3, after_lines=25)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(20))
+def test_killed_writers_leave_a_table_every_time(tmp_path: Path, seed: int) -> None:
+    random.seed(seed)
+    kill_some(tmp_path, writers=12, victims=8, after_lines=40 + 5 * seed)

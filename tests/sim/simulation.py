@@ -1,0 +1,187 @@
+"""One schedule: a world, its actors, its oracle, and what a scenario needs to set the stage."""
+
+from __future__ import annotations
+
+import logging
+import random
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from indextables.core.options import Options
+from indextables.core.parallel import Inline
+from indextables.log.actions import AddAction
+from indextables.log.cache import LogCache
+from indextables.log.checkpoint import write_checkpoint
+from indextables.log.commit import commit
+from indextables.log.conflicts import Change
+from indextables.log.create import create_log
+from indextables.log.open import LogWarning, open_log
+from indextables.log.snapshot import Snapshot
+from indextables.log.tablelog import TableLog
+from sim.oracle import Oracle
+from sim.scheduler import Scheduler, show
+from sim.weather import SAFETY_HOURS, Cut, Weather
+from sim.world import HOUR, SimClock, SimStore, Violation, World
+
+if TYPE_CHECKING:
+    from sim.actors import Actor
+
+SCHEMA = '{"type":"struct","fields":[{"name":"part","type":"string","nullable":true,"metadata":{}}]}'
+PARTS = ("a", "b", "c")
+
+
+@dataclass
+class Quota:
+    """What a schedule must contain at least; writers go on until it is there."""
+
+    commits: int = 0
+    faults: int = 0
+    cleanups: int = 0
+    deaths: int = 0
+
+
+@dataclass
+class Outcome:
+    """What became of a schedule."""
+
+    scenario: str
+    seed: int
+    cut: Cut
+    counts: Counter[str]
+    trace: list[tuple[Any, ...]] = field(repr=False)
+    fired: list[str] = field(repr=False)
+    actors: tuple[str, ...] = ()
+    violation: Violation | None = None
+
+    def lines(self) -> list[str]:
+        return [show(entry) for entry in self.trace]
+
+
+class Simulation:
+    """The stage. Scenarios set it (`base`, `quick_commit`, …), add actors and let it run."""
+
+    def __init__(
+        self,
+        seed: int,
+        cut: Cut,
+        weather: Weather,
+        *,
+        retention: float = 30 * 24 * HOUR,
+        quota: Quota | None = None,
+        **options: object,
+    ) -> None:
+        self.seed = seed
+        self.cut = cut
+        self.rng = random.Random(f"scenario/{seed}")
+        self.retention = retention
+        self.quota = quota or Quota()
+        self.options = Options(
+            {
+                "transaction.compression.enabled": False,
+                "state.format": "json",
+                "logRetention.duration": int(retention * 1000),
+                "checkpointRetention.duration": 0,
+                "state.retention.hours": 0,
+                "state.retention.versions": 1,
+                **options,
+            }
+        )
+        self.world = World()
+        self.scheduler = Scheduler(self.world, seed, weather, cut)
+        self.oracle = Oracle(self.world, self.options, retention)
+        self.scheduler.before_step = self._before_step
+        self.actors: list[Actor] = []
+        self.counts: Counter[str] = Counter()
+        self.planted: frozenset[str] = frozenset()
+        clock = SimClock(self.world, self.world.carry_out, random.Random(f"setup/{seed}"))
+        self.direct = TableLog(SimStore(self.world.carry_out), self.options, clock, Inline(), LogCache())
+        self._paths = 0
+
+    def add(self, kind: Callable[..., Actor], name: str, **settings: Any) -> None:
+        """Add an actor, unless this run leaves it out."""
+        if name not in self.cut.actors:
+            self.actors.append(kind(self, name, **settings))
+
+    def run(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LogWarning)
+            self.scheduler.run()
+            self.oracle.finish()
+
+    def _before_step(self) -> None:
+        self.oracle.check()
+        quota, counts = self.quota, self.scheduler.counts
+        if quota.commits and self.cut.is_whole and self.oracle.commits > quota.commits * 2 // 3:
+            self.scheduler.faults.fault_urgency = 8.0 if counts["faults"] < quota.faults else 1.0
+            self.scheduler.faults.death_urgency = 20.0 if counts["deaths"] < quota.deaths else 1.0
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether the schedule has all that it must have."""
+        counts, quota = self.scheduler.counts, self.quota
+        return (
+            self.oracle.commits >= quota.commits
+            and counts["faults"] >= quota.faults
+            and counts["deaths"] >= quota.deaths
+            and self.counts["cleanups"] >= quota.cleanups
+        )
+
+    def writing(self) -> bool:
+        """Whether some writer has not come to its end."""
+        return any(actor.leads and not actor.task.done for actor in self.actors)
+
+    # setting the stage, at once and without faults
+
+    def create(self, **properties: str) -> None:
+        create_log(
+            self.direct,
+            schema_string=SCHEMA,
+            partition_columns=("part",),
+            configuration={"spark.indextables.safetyAge.hours": str(SAFETY_HOURS), **properties},
+        )
+
+    def pass_time(self, seconds: float) -> None:
+        self.world.now += seconds
+
+    def new_add(self, who: str, part: str | None = None) -> AddAction:
+        """A data file's entry; the file itself is still to be uploaded."""
+        self._paths += 1
+        part = part or PARTS[self._paths % len(PARTS)]
+        path = f"part={part}/{who}{self._paths}.split"
+        return AddAction(path, {"part": part}, size=100, modification_time=1, num_records=10)
+
+    def quick_commit(self, change: Change | None = None, *, after: float = 30.0) -> Snapshot:
+        """A version, an append by default."""
+        self.pass_time(after)
+        if change is None:
+            add = self.new_add("setup")
+            self.world.carry_out_put(add.path)
+            change = Change(adds=(add,))
+        read = open_log(self.direct)
+        return commit(self.direct, read, change, operation="WRITE").snapshot
+
+    def quick_checkpoint(self) -> None:
+        assert write_checkpoint(self.direct, open_log(self.direct))
+
+    def base(self, versions: int, *, checkpoints_at: tuple[int, ...] = (), every: float = 30 * 60.0) -> None:
+        """A table with some appends."""
+        self.create()
+        for number in range(1, versions + 1):
+            self.quick_commit(after=every)
+            if number in checkpoints_at:
+                self.quick_checkpoint()
+
+    def totals(self) -> Counter[str]:
+        totals = self.counts + self.scheduler.counts
+        totals["commits"] = self.oracle.commits
+        totals["reads"] = self.oracle.reads
+        totals["ghosts"] = self.oracle.ghosts
+        totals["actors"] = len(self.actors)
+        totals["schedules"] = 1
+        return totals
+
+
+logging.getLogger("indextables").addHandler(logging.NullHandler())
