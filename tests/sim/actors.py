@@ -251,8 +251,9 @@ class Writer(Actor):
             return "failed"
         except Exception as error:
             raise Violation("crashed", f"{self.name}: {''.join(traceback.format_exception(error))}") from error
-        self.oracle.was_read(self.name, began, done.snapshot, newest=False)
         self.snapshot = done.snapshot
+        if self.oracle.undisturbed(began):
+            self.oracle.was_read(self.name, began, done.snapshot, newest=False)
         if not done.written:
             self.sim.scheduler.note(f"is told: nothing written, {done.reason}", self.name)
             self.oracle.has_failed(self.name, self.clock.issued[first_id:], ValueError(done.reason))

@@ -54,7 +54,7 @@ def general(seed: int, cut: Cut) -> Simulation:
         sim.add(Reader, "S", stale=pick(seed, "staleness", 0, 300))
     if chance(seed, "dropper") < 0.25:
         sim.add(Dropper, "X", operations=1)
-    if chance(seed, "creator") < 0.2:
+    elif chance(seed, "creator") < 0.2:
         sim.add(Creator, "N", operations=3)
     if chance(seed, "truncator") < 0.2:
         sim.add(Truncator, "T", operations=1)

@@ -50,8 +50,8 @@ def refresh_now(log: TableLog, snapshot: Snapshot) -> Snapshot:
         lambda: head_or_none(log, version_key(0)),
     ]
     following, zero = log.workers.together(calls)
-    if zero is None or zero.etag != snapshot.anchor:
-        return reopen(log, snapshot)
+    if zero is None or zero.etag != snapshot.anchor or too_old(log, snapshot):
+        return reopen(log, snapshot)  # too old only now: the process slept between the question and the answer
     if following is None:
         return remember(log, snapshot.with_checked(sent))
     newest = _apply_new(log, snapshot, following)

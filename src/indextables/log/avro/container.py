@@ -1,6 +1,6 @@
-"""Avro object container files: the frame around the records.
+r"""Avro object container files: the frame around the records.
 
-    "Obj\\x01" │ metadata: map of bytes │ sync marker ┃ count │ size │ block │ sync marker ┃ count │ …
+    "Obj\x01" │ metadata: map of bytes │ sync marker ┃ count │ size │ block │ sync marker ┃ count │ …
 
 A file that was cut off at the end of a block is a valid Avro file with fewer records, and some readers take even a file cut
 inside a block as complete. So nothing here is lenient: magic, lengths, sync markers and the end of the file must fit, and the
@@ -141,10 +141,14 @@ def decompress(name: str, codec: str, data: memoryview) -> bytes:
             case "snappy":
                 return _unsnap(name, data)
             case _:
-                with pa.CompressedInputStream(pa.py_buffer(data), "zstd") as stream:
-                    return bytes(stream.read())
+                return _unzstd(data)
     except (pa.ArrowException, OSError, zlib.error, struct.error) as error:
-        _corrupt(name, f"a block cannot be decompressed ({error})")
+        raise CorruptLog(f"{name} is damaged: a block cannot be decompressed ({error})", object=name) from error
+
+
+def _unzstd(data: memoryview) -> bytes:
+    with pa.CompressedInputStream(pa.py_buffer(data), "zstd") as stream:
+        return bytes(stream.read())
 
 
 def _inflate(name: str, data: memoryview) -> bytes:

@@ -98,7 +98,7 @@ class _Compiler:
 
     def _array(self, item: Reader) -> Reader:
         def read(data: bytes, position: int) -> tuple[Any, int]:
-            items = []
+            items: list[Any] = []
             while True:
                 count, position = self._count(data, position)
                 if count == 0:
@@ -111,7 +111,7 @@ class _Compiler:
 
     def _map(self, item: Reader) -> Reader:
         def read(data: bytes, position: int) -> tuple[Any, int]:
-            items = {}
+            items: dict[str, Any] = {}
             while True:
                 count, position = self._count(data, position)
                 if count == 0:

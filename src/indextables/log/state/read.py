@@ -1,0 +1,99 @@
+"""Bytes → state. `_manifest.avro`, or `_manifest.json` of older writers; fields by name, absent ones by their defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from indextables.core.errors import CorruptLog
+from indextables.log.actions import MetadataAction, ProtocolAction, SkipAction, TxnAction
+from indextables.log.avro.container import read_container
+from indextables.log.avro.decode import decode_records
+from indextables.log.state.model import ManifestItem, State
+
+
+class _Wrapped(msgspec.Struct):
+    metaData: MetadataAction  # noqa: N815 - the name on disk
+
+
+def decode_state(name: str, data: bytes, version: int) -> State:
+    """A state from the bytes of its manifest. Raises CorruptLog with the file's name."""
+    record = _json_record(name, data) if data[:1] in (b"{", b" ", b"\n") else _avro_record(name, data)
+    try:
+        return _state(record, version)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptLog(f"{name} is not a state: {error!r}", object=name) from error
+
+
+def _avro_record(name: str, data: bytes) -> dict[str, Any]:
+    records = decode_records(read_container(name, data))
+    if len(records) != 1 or not isinstance(records[0], dict):
+        raise CorruptLog(f"{name} is not a state: it has {len(records)} records, not one", object=name)
+    record: dict[str, Any] = records[0]
+    return record
+
+
+def _json_record(name: str, data: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CorruptLog(f"{name} is damaged: {error}", object=name) from error
+
+
+def _state(record: dict[str, Any], version: int) -> State:
+    if record.get("formatVersion", 1) != 1:
+        raise ValueError(f"format version {record['formatVersion']}, known is 1")
+    if record["stateVersion"] != version:
+        raise ValueError(f"it says it is state {record['stateVersion']}, but lies in the place of {version}")
+    return State(
+        version=version,
+        created_at=record.get("createdAt") or 0,
+        manifests=tuple(_item(item) for item in record["manifests"]),
+        tombstones=frozenset(record.get("tombstones") or ()),
+        registry=dict(record.get("schemaRegistry") or {}),
+        metadata=_metadata(record.get("metadata")),
+        protocol=_protocol(record.get("protocol")),
+        protocol_version=record.get("protocolVersion") or 4,
+        transactions={
+            item["appId"]: TxnAction(item["appId"], item["version"], item.get("lastUpdated"))
+            for item in record.get("transactions") or ()
+        },
+        skips=tuple(msgspec.json.decode(text, type=SkipAction) for text in record.get("skips") or ()),
+        commit_timestamp=record.get("commitTimestamp"),
+        floor=record.get("timeTravelFloor") or 0,
+        num_files=record.get("numFiles") or 0,
+        total_bytes=record.get("totalBytes") or 0,
+    )
+
+
+def _item(item: dict[str, Any]) -> ManifestItem:
+    path = item["path"]
+    if not path or ".." in path.split("/") or path.startswith("/") or ":" in path:
+        raise ValueError(f"it names a manifest {path!r} outside the log")
+    bounds = item.get("partitionBounds")
+    return ManifestItem(
+        path=path,
+        num_entries=item["numEntries"],
+        min_added_at_version=item.get("minAddedAtVersion") or 0,
+        max_added_at_version=item.get("maxAddedAtVersion") or 0,
+        bounds=None if bounds is None else {key: (value.get("min"), value.get("max")) for key, value in bounds.items()},
+        tombstone_count=item.get("tombstoneCount") or 0,
+        live_entry_count=item.get("liveEntryCount", -1),
+        bounds_order=item.get("boundsOrder"),
+        length=item.get("length"),
+        checksum=item.get("checksum"),
+    )
+
+
+def _metadata(text: str | None) -> MetadataAction | None:
+    if not text:
+        return None
+    value = msgspec.json.decode(text)
+    if isinstance(value, dict) and "metaData" in value:
+        return msgspec.json.decode(text, type=_Wrapped).metaData
+    return msgspec.json.decode(text, type=MetadataAction)
+
+
+def _protocol(text: str | None) -> ProtocolAction | None:
+    return msgspec.json.decode(text, type=ProtocolAction) if text else None
