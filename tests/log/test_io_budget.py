@@ -169,7 +169,7 @@ class TestOpen:
         assert open_log(budget.log).base == 10
         assert budget.spent == ({"get": 3 + 4 + 2, "list": 2}, 4)
 
-    def test_a_missing_pointer_costs_no_further_round(self) -> None:
+    def test_a_missing_pointer_costs_one_more_round(self) -> None:
         store = table(12, checkpoint=10)
         del store.objects[POINTER]
         budget = Budget(store)

@@ -12,17 +12,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from indextables.core import options as opt
 from indextables.core.errors import IndexTablesError, VersionNotFound
 from indextables.core.options import Options
 from indextables.core.parallel import Inline
 from indextables.log.actions import Actions
-from indextables.log.checkpoint import NotThisTable, load_checkpoint
+from indextables.log.cache import Kind, LogCache
+from indextables.log.checkpoint import NotThisTable, fetch_checkpoint, load_checkpoint
 from indextables.log.codec import decode_actions
-from indextables.log.layout import LogName, parse_log_key, version_key
+from indextables.log.layout import PROBE, LogName, parse_log_key, version_key
 from indextables.log.open import open_log
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
@@ -65,6 +67,17 @@ class _QuickLog(TableLog):
         return known
 
 
+class _Checkpoints(LogCache):
+    """Remembers what a checkpoint's bytes say (its ETag is part of the key), and nothing else."""
+
+    def get(self, kind: Kind, key: Hashable, *, now: float, ttl_seconds: float) -> Any | None:
+        return super().get(kind, key, now=now, ttl_seconds=1e12) if kind == "checkpoint" else None
+
+    def put(self, kind: Kind, key: Hashable, value: Any, *, now: float) -> None:
+        if kind == "checkpoint":
+            super().put(kind, key, value, now=now)
+
+
 @dataclass(frozen=True)
 class Began:
     """What was true when an operation began."""
@@ -96,8 +109,9 @@ class Oracle:
         self._new_checkpoints: list[int] = []
         rng = random.Random("oracle")
         clock = SimClock(world, self._direct, rng)
-        plain = options.merged({"transaction.cache.enabled": False, "transaction.maxStaleness": 0})
-        self.log: TableLog = _QuickLog(SimStore(self._direct), plain, clock, Inline())
+        in_parts = options.is_set(opt.CHECKPOINT_MULTIPART_MAX_ACTIONS_PER_PART)
+        plain = options.merged({"transaction.cache.enabled": not in_parts, "transaction.maxStaleness": 0})
+        self.log: TableLog = _QuickLog(SimStore(self._direct), plain, clock, Inline(), _Checkpoints())
         world.watchers.append(self._changed)
 
     def _direct(self, request: Request) -> Any:
@@ -115,10 +129,10 @@ class Oracle:
         name = parse_log_key(key)
         if what == "write" and name is not None and name.is_version:
             self._version_landed(name.version, key, data)
-        elif what == "write":
+        elif what == "write" and key != PROBE:
             self._other_landed(name)
-        else:
-            self._log_deleted(key, name)
+        elif what == "delete" and key != PROBE:
+            self._log_deleted(key)
 
     def _version_landed(self, number: int, key: str, data: bytes) -> None:
         actions = decode(key, data)
@@ -163,7 +177,7 @@ class Oracle:
             for version in [version for version in self._needs if version >= name.version]:
                 del self._needs[version]
 
-    def _log_deleted(self, key: str, name: LogName | None) -> None:
+    def _log_deleted(self, key: str) -> None:
         if self.dropping:
             return
         self._look_at_newest = self._look_at_past = True
@@ -239,16 +253,16 @@ class Oracle:
     def was_read(self, who: str, began: Began, snapshot: Snapshot, *, newest: bool, stale: float = 0.0) -> None:
         """A snapshot that an actor got. `newest`: it asked for the newest; `stale`: it allowed this many seconds."""
         self.reads += 1
-        truth = self._truth_of(snapshot)
-        if truth is None:
+        truth = self.truth
+        if truth is None or self.dropping:
             return
-        if snapshot.version > truth.version and (truth is not self.truth or self.dropping):
-            return  # it was written into a log that was being removed
+        if truth.table_id != snapshot.table_id:
+            if newest and self.undisturbed(began):
+                raise Violation("wrong-table", f"{who} opened table {snapshot.table_id}, which was dropped before it began")
+            return
         self.compare(who, truth, snapshot)
         if not self.undisturbed(began) or not newest:
             return
-        if truth is not self.truth:
-            raise Violation("wrong-table", f"{who} opened table {snapshot.table_id}, which was dropped before it began")
         if snapshot.gap is not None:
             raise Violation("bricked", f"{who} finds a gap at {snapshot.gap}; the truth is 0 to {truth.version}")
         due = began.version
@@ -281,11 +295,6 @@ class Oracle:
             raise Violation("wrong-read", f"{who} read version {number} with batches {batches}, should be {entry.batches}")
         if snapshot.timestamp != entry.timestamp:
             raise Violation("wrong-time", f"{who} read version {number} of {snapshot.timestamp}, should be {entry.timestamp}")
-
-    def _truth_of(self, snapshot: Snapshot) -> Truth | None:
-        if self.truth is not None and self.truth.table_id == snapshot.table_id:
-            return self.truth
-        return next((truth for truth in reversed(self.past) if truth.table_id == snapshot.table_id), None)
 
     # what is checked after deletions and at the end
 
@@ -371,8 +380,6 @@ class Oracle:
     def _check_checkpoint(self, number: int) -> None:
         """A checkpoint of this table is what its version is."""
         assert self.truth is not None
-        from indextables.log.checkpoint import fetch_checkpoint
-
         try:
             stored = fetch_checkpoint(self.log, number)
             found = load_checkpoint(self.log, number, stored, self.truth.table_id)

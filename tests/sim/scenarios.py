@@ -35,23 +35,25 @@ def general(seed: int, cut: Cut) -> Simulation:
         freezes=pick(seed, "freezes", 0.0, 0.003, 0.01),
         jumps_rate=pick(seed, "jumps", 0.005, 0.02),
     )
-    parts = int(pick(seed, "parts", 50_000, 50_000, 3))
+    parts = 3 if chance(seed, "parts") < 0.2 else None
     sim = Simulation(
         seed, cut, weather, retention=retention, quota=GENERAL_QUOTA, **{"checkpoint.multipart.maxActionsPerPart": parts}
     )
-    sim.base(2, checkpoints_at=(2,) if chance(seed, "checkpointed") < 0.5 else ())
+    versions = int(pick(seed, "versions", 2, 3, 5))
+    checkpointed = tuple(n for n in range(1, versions + 1) if chance(seed, "checkpointed", n) < 0.4)
+    sim.base(versions, checkpoints_at=checkpointed, every=pick(seed, "every", 30 * MINUTE, 7 * HOUR))
     sim.add(Writer, "A")
     sim.add(Writer, "B", dawdle=0.1)
     sim.add(Exactly, "E")
-    sim.add(Checkpointer, "K")
-    sim.add(Cleaner, "C")
-    sim.add(Reader, "R")
+    sim.add(Checkpointer, "K", operations=10)
+    sim.add(Cleaner, "C", operations=8)
+    sim.add(Reader, "R", operations=12)
     if chance(seed, "second cleaner") < 0.3:
-        sim.add(Cleaner, "D")
+        sim.add(Cleaner, "D", operations=5)
     if chance(seed, "second checkpointer") < 0.3:
-        sim.add(Checkpointer, "L")
+        sim.add(Checkpointer, "L", operations=5)
     if chance(seed, "stale reader") < 0.5:
-        sim.add(Reader, "S", stale=pick(seed, "staleness", 0, 300))
+        sim.add(Reader, "S", operations=8, stale=pick(seed, "staleness", 0, 300))
     if chance(seed, "dropper") < 0.25:
         sim.add(Dropper, "X", operations=1)
     elif chance(seed, "creator") < 0.2:

@@ -74,7 +74,7 @@ class MetadataAction(msgspec.Struct, frozen=True, rename="camel"):
     created_time: int | None = None
 
 
-class AddAction(msgspec.Struct, frozen=True, rename="camel"):
+class AddAction(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A data file that is part of the table from this version on."""
 
     path: str
@@ -105,7 +105,7 @@ class AddAction(msgspec.Struct, frozen=True, rename="camel"):
     companion_fast_field_mode: str | None = None
 
 
-class RemoveAction(msgspec.Struct, frozen=True, rename="camel"):
+class RemoveAction(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A data file that is no longer part of the table. Its bytes stay until purge."""
 
     path: str

@@ -21,7 +21,8 @@ from indextables.core import options as opt
 from indextables.core.errors import CorruptLog, IndexTablesError, ObjectNotFound, StorageError, VersionGap
 from indextables.log.actions import Actions, AddAction, CommitInfo, MetadataAction, ProtocolAction, SkipAction
 from indextables.log.codec import encode_actions, pack, unpack
-from indextables.log.files import FileSet, files_table, paths_in, rows_to_adds
+from indextables.log.files import files_table, paths_in, rows_to_adds
+from indextables.log.fileset import FileSet
 from indextables.log.layout import LOG_DIR, checkpoint_key, part_name
 from indextables.log.pointer import Pointer, write_pointer
 from indextables.log.protocol import check_writable
@@ -258,14 +259,14 @@ def _pieces(log: TableLog, snapshot: Snapshot) -> Iterator[bytes]:
         metadata=with_registry(snapshot),
         txns=tuple(txn for app in snapshot.transactions if (txn := snapshot.latest_txn(app)) is not None),
         adds=tuple(adds[:limit]),
-        skips=_useful_skips(snapshot),
+        skips=useful_skips(snapshot),
     )
     yield _with_info(head)
     for start in range(limit, len(adds), limit):
         yield _with_info(Actions(adds=tuple(adds[start : start + limit])))
 
 
-def _useful_skips(snapshot: Snapshot) -> tuple[SkipAction, ...]:
+def useful_skips(snapshot: Snapshot) -> tuple[SkipAction, ...]:
     """Skip records of live files, and of others while they hold. By the version's own time, so that all writers agree."""
     live = paths_in(snapshot.files, [skip.path for skip in snapshot.skips])
     return tuple(skip for skip in snapshot.skips if skip.path in live or (skip.retry_after or 0) > snapshot.timestamp)

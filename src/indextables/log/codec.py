@@ -39,7 +39,7 @@ _MAPS_OF_TEXT = frozenset({"partitionValues", "minValues", "maxValues", "tags", 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, gc=False):
     """One line on disk: an object whose key says which action it is."""
 
     add: AddAction | None = None

@@ -8,15 +8,19 @@ folds them in when somebody asks. An append to a table of a million files then t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
-from typing import Any
+from itertools import chain, count
+from operator import attrgetter, methodcaller
+from typing import Any, cast
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import Actions, AddAction
+
+IntArray = npt.NDArray[np.int64]
 
 _TEXT_MAP = pa.map_(pa.string(), pa.string())
 _TEXT_LIST = pa.list_(pa.string())
@@ -58,53 +62,67 @@ FILE_SCHEMA = pa.schema(
 NO_FILES = FILE_SCHEMA.empty_table()
 
 _ATTRIBUTE = {field.encode_name: field.name for field in msgspec.structs.fields(AddAction)}
-_FOLD_AFTER = 4096
-"""Versions kept unfolded at most, so that a writer that never reads does not hoard them."""
+_ADDS_AT_A_TIME = 256
+_REMOVED = -1
+_path_of = attrgetter("path")
+_items_of = methodcaller("values")
 
 
 Version = tuple[int, int, Actions]
 """A version's number, timestamp and actions."""
 
 
-def files_table(adds: Sequence[AddAction], versions: Sequence[int], timestamps: Sequence[int]) -> pa.Table:
+def files_table(
+    adds: Sequence[AddAction], versions: Sequence[int] | IntArray, timestamps: Sequence[int] | IntArray
+) -> pa.Table:
     """Actions as rows, in order."""
     if not adds:
         return NO_FILES
+    values = _by_field(adds)
     columns: list[pa.Array] = []
     for field in FILE_SCHEMA:
         if field.name == "addedAtVersion":
-            columns.append(pa.array(versions, pa.int64()))
+            columns.append(_integers(versions))
         elif field.name == "addedAtTimestamp":
-            columns.append(pa.array(timestamps, pa.int64()))
+            columns.append(_integers(timestamps))
         else:
-            columns.append(_column(list(map(attrgetter(_ATTRIBUTE[field.name]), adds)), field.type))
+            columns.append(_column(values[field.name], field.type))
     return pa.Table.from_arrays(columns, schema=FILE_SCHEMA)
 
 
+def _integers(values: Sequence[int] | IntArray) -> pa.Array:
+    """Without `pa.array`, which imports all of numpy.ma when it meets the first numpy array of a process."""
+    numbers = np.asarray(values, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
+
+
+def _by_field(adds: Sequence[AddAction]) -> dict[str, list[Any]]:
+    """The values of each field. A few actions at a time, so that they are still in the processor's cache for the next field."""
+    values: list[list[Any]] = [[] for _ in _ATTRIBUTE]
+    for start in range(0, len(adds), _ADDS_AT_A_TIME):
+        rows = map(msgspec.structs.astuple, adds[start : start + _ADDS_AT_A_TIME])
+        for column, some in zip(values, zip(*rows, strict=True), strict=True):
+            column.extend(some)
+    return dict(zip(_ATTRIBUTE, values, strict=True))
+
+
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_map(kind):
-        return _map_column(values)
     if values[0] is None and values.count(None) == len(values):
         return pa.nulls(len(values), kind)
-    return pa.array(values, kind)
+    return _map_column(values) if pa.types.is_map(kind) else pa.array(values, kind)
 
 
-def _map_column(values: list[Mapping[str, str | None] | None]) -> pa.Array:
+def _map_column(values: list[dict[str, str | None] | None]) -> pa.Array:
     """Maps column-wise: flattened keys and values with offsets. Python's own conversion takes three times as long."""
-    lengths = np.fromiter((len(value) if value else 0 for value in values), np.int32, len(values))
-    offsets = np.zeros(len(values) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    keys: list[str] = []
-    items: list[str | None] = []
-    for value in values:
-        if value:
-            keys.extend(value)
-            items.extend(value.values())
-    array = pa.MapArray.from_arrays(pa.array(offsets), pa.array(keys, pa.string()), pa.array(items, pa.string()))
-    missing = [value is None for value in values]
-    if any(missing):
-        return pc.if_else(pa.array(missing), pa.scalar(None, _TEXT_MAP), array)
-    return array
+    missing = [value is None for value in values] if None in values else None
+    maps = cast("list[dict[str, str | None]]", values if missing is None else [value or {} for value in values])
+    offsets = np.zeros(len(maps) + 1, np.int32)
+    np.cumsum(np.fromiter(map(len, maps), np.int32, len(maps)), out=offsets[1:])
+    keys = pa.array(list(chain.from_iterable(maps)), pa.string())
+    items = pa.array(list(chain.from_iterable(map(_items_of, maps))), pa.string())
+    ends = pa.Array.from_buffers(pa.int32(), len(offsets), [None, pa.py_buffer(offsets)])
+    array = pa.MapArray.from_arrays(ends, keys, items)
+    return array if missing is None else pc.if_else(pa.array(missing), pa.scalar(None, _TEXT_MAP), array)
 
 
 def rows_to_adds(table: pa.Table) -> list[AddAction]:
@@ -124,61 +142,30 @@ def _plain(value: Any, name: str) -> Any:
     return tuple(value) if pa.types.is_list(kind) else value
 
 
-class FileSet:
-    """An immutable set of live files: a table, or another set and the version that comes after it."""
-
-    __slots__ = ("content", "depth")
-
-    def __init__(self, content: pa.Table | tuple[FileSet, Version], depth: int = 0) -> None:
-        self.content: pa.Table | tuple[FileSet, Version] = content
-        self.depth = depth
-
-    def after(self, version: int, timestamp: int, actions: Actions) -> FileSet:
-        """The set once `actions` have been applied. Costs nothing until somebody looks."""
-        if not actions.adds and not actions.removes:
-            return self
-        following = FileSet((self, (version, timestamp, actions)), self.depth + 1)
-        if following.depth > _FOLD_AFTER:
-            following.table()
-        return following
-
-    def table(self) -> pa.Table:
-        """The live files."""
-        content = self.content
-        if isinstance(content, tuple):
-            pending: list[Version] = []
-            while isinstance(content, tuple):
-                parent, version = content
-                pending.append(version)
-                content = parent.content
-            content = fold(content, reversed(pending))
-            self.content = content
-            self.depth = 0
-        return content
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return FileSet, (self.table(),)
-
-
-def fold(base: pa.Table, versions: Iterable[Version]) -> pa.Table:
+def fold(base: pa.Table, versions: Iterable[tuple[int, int, Actions]]) -> pa.Table:
     """Last action per path wins; inside one version removes apply before adds. A path is never live twice."""
-    latest: dict[str, tuple[AddAction, int, int] | None] = {}
+    adds: list[AddAction] = []
+    latest: dict[str, int] = {}  # of each path: where its last action stands in `adds`, or that it was removed
+    counts, numbers, times = [], [], []
     for version, timestamp, actions in versions:
         for remove in actions.removes:
-            latest.pop(remove.path, None)
-            latest[remove.path] = None
-        for add in actions.adds:
-            latest.pop(add.path, None)
-            latest[add.path] = (add, version, timestamp)
+            latest[remove.path] = _REMOVED
+        latest.update(zip(map(_path_of, actions.adds), count(len(adds))))  # noqa: B905 - `count` has no end
+        adds.extend(actions.adds)
+        counts.append(len(actions.adds))
+        numbers.append(version)
+        times.append(timestamp)
     if base.num_rows:
         touched = pc.is_in(base.column("path"), value_set=pa.array(latest.keys(), pa.string()))
         if pc.any(touched).as_py():
             base = base.filter(pc.invert(touched))
-    added = [entry for entry in latest.values() if entry is not None]
-    if not added:
+    live = np.fromiter(latest.values(), np.int64, len(latest))
+    live = np.sort(live[live != _REMOVED])
+    if not len(live):
         return base
-    adds, numbers, times = zip(*added, strict=True)
-    fresh = files_table(adds, numbers, times)
+    if len(live) < len(adds):
+        adds = [adds[index] for index in live]
+    fresh = files_table(adds, np.repeat(numbers, counts)[live], np.repeat(times, counts)[live])
     return _compact(pa.concat_tables([base, fresh])) if base.num_rows else fresh
 
 

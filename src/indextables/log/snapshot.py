@@ -25,7 +25,8 @@ from indextables.log.actions import (
     TxnAction,
     registered_schemas,
 )
-from indextables.log.files import NO_FILES, FileSet
+from indextables.log.files import NO_FILES
+from indextables.log.fileset import FileSet
 
 HOUR_MS = 3_600_000
 

@@ -116,7 +116,7 @@ def read_long(name: str, view: memoryview | bytes, position: int) -> tuple[int, 
         if byte < 0x80:
             return (value >> 1) ^ -(value & 1), position
         shift += 7
-    _corrupt(name, f"a number at byte {position} is too long")
+    raise CorruptLog(f"{name} is damaged: a number at byte {position} is too long", object=name)
 
 
 def _read_bytes(name: str, view: memoryview, position: int) -> tuple[bytes, int]:

@@ -1,4 +1,4 @@
-"""State → bytes: the newest entries in a manifest of their own, or everything anew.
+"""State → store: the newest entries in a manifest of their own, or everything anew.
 
     incremental   the manifests of the state before, one more for what was added since, tombstones for what was removed
     selective     the same, but manifests with many dead entries are written again without them
@@ -12,22 +12,20 @@ again rewrites the manifests that hold its old entry.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core import options as opt
-from indextables.core.errors import ObjectNotFound, StorageError, VersionGap
-from indextables.log.actions import AddAction
-from indextables.log.avro.container import encode_bytes, encode_long, write_container
+from indextables.core.errors import LogError, ObjectNotFound, StorageError, VersionGap
+from indextables.log.avro.container import write_container
 from indextables.log.avro.manifest import write_manifest
-from indextables.log.avro.schemas import STATE_MANIFEST_JSON
+from indextables.log.avro.record import encode_record
+from indextables.log.avro.schemas import STATE_MANIFEST, STATE_MANIFEST_JSON
 from indextables.log.checkpoint import useful_skips, with_registry
 from indextables.log.codec import to_json_object
 from indextables.log.files import FILE_SCHEMA, files_table
@@ -36,23 +34,320 @@ from indextables.log.pointer import Pointer, write_pointer
 from indextables.log.protocol import check_writable
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.bounds import partition_bounds, partition_order
+from indextables.log.state.compact import cut_at_partitions, normalised_schemas
 from indextables.log.state.files import StateFiles, checksum, load_manifest
 from indextables.log.state.model import TYPED, ManifestItem, State, shared_path, state_dir, state_key
+from indextables.log.state.plan import Delta, dead_by_manifest, delta_since, locate
 from indextables.log.state.read import decode_state
 from indextables.log.tablelog import TableLog
 
 logger = logging.getLogger("indextables")
 
 Kind = Literal["incremental", "selective", "compacted"]
-_CODECS = {"zstd": "zstandard", "snappy": "snappy", "none": "null"}
-_SMALL_PARTITION_CUT = 4
+CODEC_NAMES = {"zstd": "zstandard", "snappy": "snappy", "none": "null"}
 
 
 @dataclass(frozen=True)
 class StateWritten:
     """A state that is there now: ours, or the one that somebody else wrote for the same version."""
 
-    version: int
-    kind: Kind
     state: State
+    kind: Kind
     ours: bool = True
+
+
+def write_state(log: TableLog, snapshot: Snapshot, *, compact: bool = False) -> StateWritten | None:
+    """Write the snapshot as a state and point to it.
+
+    None when it was given up: it took longer than half the safety age, or another table's state is in its place.
+    """
+    check_writable(log.url, snapshot.protocol)
+    if snapshot.gap is not None:
+        raise VersionGap(
+            f"table {log.url}: version {snapshot.gap} is missing; repair the log before a checkpoint",
+            missing=snapshot.gap,
+        )
+    state, kind = _make(log, snapshot, compact=compact)
+    if log.clock.boot() - snapshot.checked > snapshot.safety_age_seconds / 2:
+        logger.warning("table %s: state %d took too long and is given up", log.url, state.version)
+        return None
+    written = _create(log, snapshot, state, kind)
+    if written is not None:
+        _point_to(log, written.state)
+    return written
+
+
+def _make(log: TableLog, snapshot: Snapshot, *, compact: bool) -> tuple[State, Kind]:
+    """The state's manifests, written; the state itself, not yet."""
+    source = snapshot.file_set.base
+    if not isinstance(source, StateFiles) or not all(item.typed for item in source.state.manifests):
+        return _compacted(log, snapshot), "compacted"
+    base = source.state
+    delta = delta_since(base, snapshot.file_set.pending())
+    if compact or _too_fragmented(log, base, delta):
+        return _compacted(log, snapshot), "compacted"
+    located = locate(log, base, delta.to_locate)
+    present = {path for paths in located.values() for path in paths}
+    dead = base.tombstones | (delta.removed & present)
+    files_before = max(base.num_files, 1)
+    rewrite = {number for number, paths in located.items() if not delta.added.keys().isdisjoint(paths)}
+    if len(dead) / files_before > log.options[opt.STATE_COMPACTION_TOMBSTONE_THRESHOLD]:
+        located = locate(log, base, dead | delta.to_locate)
+        many = _mostly_dead(log, base, dead_by_manifest(located, dead))
+        if many is None:
+            return _compacted(log, snapshot), "compacted"
+        rewrite |= many
+    elif rewrite:
+        located = locate(log, base, dead | delta.to_locate)
+    state = _incremental(log, snapshot, base, delta, located, dead, rewrite)
+    return state, "selective" if rewrite else "incremental"
+
+
+def _too_fragmented(log: TableLog, base: State, delta: Delta) -> bool:
+    half = log.options[opt.STATE_ENTRIES_PER_MANIFEST] / 2
+    small = sum(item.num_entries < half for item in base.manifests)
+    return (
+        base.num_files <= 0
+        or small > log.options[opt.STATE_COMPACTION_MAX_MANIFESTS]
+        or len(delta.removed) > log.options[opt.STATE_COMPACTION_LARGE_REMOVE_THRESHOLD]
+    )
+
+
+def _mostly_dead(log: TableLog, base: State, dead: dict[int, int]) -> set[int] | None:
+    """Manifests worth writing again; None where writing everything again is not much dearer."""
+    threshold = log.options[opt.STATE_COMPACTION_TOMBSTONE_THRESHOLD]
+    many = {number for number, count in dead.items() if count / base.manifests[number].num_entries > threshold}
+    left = sum(count for number, count in dead.items() if number not in many)
+    entries = sum(base.manifests[number].num_entries for number in many)
+    if entries * 2 > base.num_entries or left / max(base.num_files, 1) > threshold:
+        return None
+    return many
+
+
+def _incremental(
+    log: TableLog,
+    snapshot: Snapshot,
+    base: State,
+    delta: Delta,
+    located: dict[int, list[str]],
+    dead: frozenset[str] | set[str],
+    rewrite: set[int],
+) -> State:
+    """The base's manifests, some rewritten without what is dead or was added again, and one for what is new."""
+    gone = dead | delta.added.keys()
+    kept: list[ManifestItem] = []
+    dead_now = dead_by_manifest(located, delta.removed)
+    for number, item in enumerate(base.manifests):
+        if number in rewrite:
+            kept += _rewritten(log, snapshot, base, item, gone)
+            continue
+        lost = dead_now.get(number, 0)
+        kept.append(
+            replace(
+                item,
+                path=shared_path(item.path, base.version),
+                tombstone_count=item.tombstone_count + lost,
+                live_entry_count=item.live_entry_count - lost,
+            )
+        )
+    dropped = {path for number in rewrite for path in located.get(number, ())}
+    tombstones = frozenset(dead) - dropped - delta.added.keys()
+    added = list(delta.added.values())
+    fresh = files_table([a for a, _, _ in added], [v for _, v, _ in added], [t for _, _, t in added])
+    items = kept + _write_all(log, snapshot, _sorted_pieces(log, snapshot, fresh)) if added else kept
+    removed_bytes, replaced = _lost_bytes(log, base, located, delta)
+    return _state(
+        snapshot,
+        items,
+        tombstones,
+        num_files=sum(item.live_entry_count for item in items),
+        total_bytes=base.total_bytes - removed_bytes - replaced + sum(add.size for add, _, _ in added),
+    )
+
+
+def _lost_bytes(log: TableLog, base: State, located: dict[int, list[str]], delta: Delta) -> tuple[int, int]:
+    """Bytes of files that were live in the base and are removed now, and of those that were replaced by an add."""
+    removed = replaced = 0
+    gone = (delta.removed | delta.added.keys()) - base.tombstones
+    for number, paths in located.items():
+        if gone.isdisjoint(paths):
+            continue
+        entries = load_manifest(log, base.version, base.manifests[number], ["path", "size"])
+        for path, size in zip(entries.column("path").to_pylist(), entries.column("size").to_pylist(), strict=True):
+            if path in gone:
+                removed += size if path in delta.removed else 0
+                replaced += size if path in delta.added else 0
+    return removed, replaced
+
+
+def _rewritten(
+    log: TableLog, snapshot: Snapshot, base: State, item: ManifestItem, gone: set[str] | frozenset[str]
+) -> list[ManifestItem]:
+    entries = load_manifest(log, base.version, item, FILE_SCHEMA.names)
+    hidden = pa.array(sorted(gone), pa.string())
+    entries = entries.filter(pc.invert(pc.is_in(entries.column("path"), value_set=hidden)))
+    return _write_all(log, snapshot, [entries]) if entries.num_rows else []
+
+
+def _compacted(log: TableLog, snapshot: Snapshot) -> State:
+    files, registry = normalised_schemas(
+        snapshot.files, snapshot.registry, log.options[opt.STATE_SCHEMA_RENORMALIZE_THRESHOLD]
+    )
+    items = _write_all(log, snapshot, _sorted_pieces(log, snapshot, files))
+    state = _state(
+        snapshot,
+        items,
+        frozenset(),
+        num_files=files.num_rows,
+        total_bytes=pc.sum(files.column("size")).as_py() or 0,
+    )
+    return replace(state, registry={**state.registry, **registry})
+
+
+def _sorted_pieces(log: TableLog, snapshot: Snapshot, files: pa.Table) -> list[pa.Table]:
+    columns = snapshot.metadata.partition_columns
+    ordered, starts = partition_order(files, snapshot.schema, columns)
+    return cut_at_partitions(ordered, starts, log.options[opt.STATE_ENTRIES_PER_MANIFEST])
+
+
+def _write_all(log: TableLog, snapshot: Snapshot, pieces: list[pa.Table]) -> list[ManifestItem]:
+    """Write manifests side by side. Each is durable before a state names it."""
+    return log.workers.together(
+        [partial(_write_one, log, snapshot, piece) for piece in pieces], limit=opt.read_parallelism(log.options)
+    )
+
+
+def _write_one(log: TableLog, snapshot: Snapshot, entries: pa.Table) -> ManifestItem:
+    data = write_manifest(
+        entries,
+        codec=CODEC_NAMES[log.options[opt.STATE_COMPRESSION]],
+        level=log.options[opt.STATE_COMPRESSION_LEVEL],
+    )
+    path = f"manifests/manifest-{log.clock.uuid()}.avro"
+    log.store.put(f"{LOG_DIR}/{path}", data)
+    versions = pc.min_max(entries.column("addedAtVersion"))
+    return ManifestItem(
+        path=path,
+        num_entries=entries.num_rows,
+        min_added_at_version=versions["min"].as_py(),
+        max_added_at_version=versions["max"].as_py(),
+        bounds=partition_bounds(entries, snapshot.schema, snapshot.metadata.partition_columns),
+        tombstone_count=0,
+        live_entry_count=entries.num_rows,
+        bounds_order=TYPED,
+        length=len(data),
+        checksum=checksum(data),
+    )
+
+
+def _state(
+    snapshot: Snapshot, items: list[ManifestItem], tombstones: frozenset[str], *, num_files: int, total_bytes: int
+) -> State:
+    return State(
+        version=snapshot.version,
+        created_at=snapshot.timestamp,
+        manifests=tuple(items),
+        tombstones=tombstones,
+        registry=dict(snapshot.registry),
+        metadata=with_registry(snapshot),
+        protocol=snapshot.protocol,
+        protocol_version=max(snapshot.protocol.min_reader_version, 4),
+        transactions={app: txn for app in snapshot.transactions if (txn := snapshot.latest_txn(app)) is not None},
+        skips=useful_skips(snapshot),
+        commit_timestamp=snapshot.timestamp,
+        floor=snapshot.floor,
+        num_files=num_files,
+        total_bytes=total_bytes,
+    )
+
+
+def encode_state(state: State, level: int) -> bytes:
+    """A state as the bytes of `_manifest.avro`."""
+    metadata = {"metaData": to_json_object(state.metadata)} if state.metadata else None
+    record: dict[str, Any] = {
+        "formatVersion": 1,
+        "stateVersion": state.version,
+        "createdAt": state.created_at,
+        "numFiles": state.num_files,
+        "totalBytes": state.total_bytes,
+        "manifests": [_item_record(item) for item in state.manifests],
+        "tombstones": sorted(state.tombstones),
+        "schemaRegistry": dict(state.registry),
+        "protocolVersion": state.protocol_version,
+        "metadata": _json(metadata) if metadata else None,
+        "protocol": _json(to_json_object(state.protocol)) if state.protocol else None,
+        "transactions": [
+            {"appId": txn.app_id, "version": txn.version, "lastUpdated": txn.last_updated}
+            for txn in state.transactions.values()
+        ],
+        "skips": [_json(to_json_object(skip)) for skip in state.skips],
+        "commitTimestamp": state.commit_timestamp,
+        "timeTravelFloor": state.floor or None,
+    }
+    return write_container(STATE_MANIFEST_JSON, "zstandard", level, [(1, encode_record(STATE_MANIFEST, record))])
+
+
+def _item_record(item: ManifestItem) -> dict[str, Any]:
+    bounds = item.bounds
+    return {
+        "path": item.path,
+        "numEntries": item.num_entries,
+        "minAddedAtVersion": item.min_added_at_version,
+        "maxAddedAtVersion": item.max_added_at_version,
+        "partitionBounds": None
+        if bounds is None
+        else {c: {"min": low, "max": high} for c, (low, high) in bounds.items()},
+        "tombstoneCount": item.tombstone_count,
+        "liveEntryCount": item.live_entry_count,
+        "boundsOrder": item.bounds_order,
+        "length": item.length,
+        "checksum": item.checksum,
+    }
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _create(log: TableLog, snapshot: Snapshot, state: State, kind: Kind) -> StateWritten | None:
+    key = state_key(state.version)
+    body = encode_state(state, log.options[opt.STATE_COMPRESSION_LEVEL])
+    for attempt in range(log.options[opt.STATE_RETRY_MAX_ATTEMPTS]):
+        try:
+            log.store.create(key, body)
+        except StorageError as error:
+            logger.info("create of %s: %s; reading it back", key, error)
+        else:
+            return StateWritten(state, kind)
+        try:
+            found = decode_state(f"{log.url}/{key}", log.store.get(key).data, state.version)
+        except ObjectNotFound:
+            longest = log.options[opt.STATE_RETRY_MAX_DELAY_MS]
+            delay = min(longest, log.options[opt.STATE_RETRY_BASE_DELAY_MS] * 2**attempt)
+            log.clock.sleep(delay * log.clock.jitter() / 1000)
+            continue
+        except LogError as error:
+            logger.warning(
+                "table %s: there is a state %d already, and it is damaged: %s", log.url, state.version, error
+            )
+            return None
+        if found.metadata is not None and found.metadata.id != snapshot.table_id:
+            return None
+        return StateWritten(found, kind, ours=found == state)
+    return None
+
+
+def _point_to(log: TableLog, state: State) -> None:
+    write_pointer(
+        log.store,
+        Pointer(
+            version=state.version,
+            size=state.num_files,
+            size_in_bytes=state.total_bytes,
+            num_files=state.num_files,
+            created_time=log.clock.wall_ms(),
+            format="avro-state",
+            state_dir=state_dir(state.version),
+            protocol_version=state.protocol_version,
+        ),
+    )

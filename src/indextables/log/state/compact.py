@@ -1,0 +1,52 @@
+"""What compaction does besides writing: cutting at partition borders, and one name for each schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.core.schema_hash import schema_hash
+
+
+def cut_at_partitions(files: pa.Table, starts: np.ndarray[Any, np.dtype[np.int64]], most: int) -> list[pa.Table]:
+    """Pieces of at most `most` rows.
+
+    Each ends at the last partition border that leaves it at least half full, so that a partition is in as few manifests as
+    possible, and no piece counts as a fragment to be compacted again.
+    """
+    pieces: list[pa.Table] = []
+    begin = 0
+    while begin < files.num_rows:
+        end = begin + most
+        if end < files.num_rows:
+            border = int(starts[np.searchsorted(starts, end, "right") - 1])
+            if border - begin >= (most + 1) // 2:
+                end = border
+        end = min(end, files.num_rows)
+        pieces.append(files.slice(begin, end - begin))
+        begin = end
+    return pieces
+
+
+def normalised_schemas(files: pa.Table, registry: Mapping[str, str], threshold: int) -> tuple[pa.Table, dict[str, str]]:
+    """Give schemas that are the same but for the order of their keys one name, where files use more than `threshold`.
+
+    Returns the files, and the schemas under their canonical names.
+    """
+    refs = files.column("docMappingRef")
+    used = [ref for ref in pc.unique(refs).to_pylist() if ref is not None]
+    if len(used) <= threshold:
+        return files, {}
+    canonical = {ref: schema_hash(registry[ref]) for ref in used if ref in registry}
+    if all(ref == name for ref, name in canonical.items()):
+        return files, {}
+    old = pa.array(canonical.keys(), pa.string())
+    new = pa.array(canonical.values(), pa.string())
+    renamed = pc.coalesce(new.take(pc.index_in(refs.combine_chunks(), value_set=old)), refs.combine_chunks())
+    index = files.schema.get_field_index("docMappingRef")
+    schemas = {name: registry[ref] for ref, name in canonical.items()}
+    return files.set_column(index, files.schema.field(index), renamed), schemas
