@@ -20,14 +20,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from indextables.core import options as opt
 from indextables.core.errors import LogError, ObjectNotFound, StorageError
-from indextables.log.checkpoint import NotThisTable, fetch_checkpoint, load_checkpoint
+from indextables.log.checkpoint import NotThisTable, load_checkpoint
 from indextables.log.layout import PROBE, checkpoint_key, version_key
 from indextables.log.listing import Listing, list_states, list_versions
 from indextables.log.refresh import head_or_none
 from indextables.log.snapshot import Snapshot
+from indextables.log.state.model import manifest_key
+from indextables.log.state.read import decode_state
 from indextables.log.tablelog import TableLog
 from indextables.storage.store import ObjectMeta
 
@@ -67,7 +70,7 @@ def clean_up(log: TableLog, snapshot: Snapshot, *, dry_run: bool | None = None) 
         if preview:
             report.deleted = plan.keys
             return report
-        if _carry_out(log, snapshot, plan, planned, report):
+        if carry_out(log, snapshot, plan, planned, report):
             return report
     report.stopped = "the log changed, or deleting took too long, three times over; the rest is left for the next run"
     return report
@@ -84,27 +87,28 @@ class Plan:
 
 def make_plan(log: TableLog, snapshot: Snapshot) -> Plan:
     """List the log and decide what may go. Raises ObjectNotFound when something vanishes meanwhile: plan again."""
-    now = _store_time(log)
+    now = store_time(log)
     listing = list_versions(log.store, 0)
     listing.states = list_states(log.store, 0)
     zero = head_or_none(log, version_key(0))
     if (zero.etag if zero else None) != snapshot.anchor:
         return Plan([], stopped="version 0 is not the one that was opened: the table was replaced")
-    if listing.states:
-        return Plan([], stopped="the table has Avro states, which this release cannot check")
-    if not listing.versions or not listing.checkpoints:
-        return Plan([], stopped="there is no checkpoint that could replace version files")
+    if snapshot.state_committed:
+        return Plan([], stopped="another implementation commits states to this table, and cleans it up itself")
+    if not listing.versions or not listing.bases:
+        return Plan([], stopped="there is no state that could replace version files")
     retention_ms = opt.log_retention_ms(log.options)
     floor = _floor(log, snapshot, listing, now, retention_ms)
     if floor is None:
-        return Plan([], stopped="no usable checkpoint is old enough to replace version files")
+        return Plan([], stopped="no usable state is old enough to replace version files")
     safety_ms = int(snapshot.safety_age_seconds * 1000)
     keys = _versions_to_go(listing, floor, now, safety_ms)
-    keys += _checkpoints_to_go(log, listing, floor, now, retention_ms, safety_ms)
+    keys += _states_to_go(log, listing, floor, now, retention_ms, safety_ms)
     return Plan(keys, floor)
 
 
-def _store_time(log: TableLog) -> int:
+def store_time(log: TableLog) -> int:
+    """What time it is at the store."""
     log.store.put(PROBE, b"clean-up asks what time it is here\n")
     return log.store.head(PROBE).last_modified_ms
 
@@ -112,9 +116,9 @@ def _store_time(log: TableLog) -> int:
 def _floor(log: TableLog, snapshot: Snapshot, listing: Listing, now: int, retention_ms: int) -> int | None:
     in_force = _in_force(listing, now - retention_ms)
     highest = max(in_force if in_force is not None else -1, snapshot.floor)
-    for version in sorted(listing.checkpoints, reverse=True):
-        settled = now - listing.checkpoints[version].last_modified_ms >= _SETTLED_MS
-        if version <= highest and settled and _usable(log, snapshot, version):
+    for version, metas in sorted(listing.bases.items(), reverse=True):
+        settled = [meta for meta in metas if now - meta.last_modified_ms >= _SETTLED_MS]
+        if version <= highest and any(_usable(log, snapshot, version, meta.key) for meta in settled):
             return version
     return None
 
@@ -126,17 +130,26 @@ def _in_force(listing: Listing, moment_ms: int) -> int | None:
     )
 
 
-def _usable(log: TableLog, snapshot: Snapshot, version: int) -> bool:
+def _usable(log: TableLog, snapshot: Snapshot, version: int, key: str) -> bool:
+    """Whether a state can be read, is this table's, and has all its manifests."""
     try:
-        load_checkpoint(log, version, fetch_checkpoint(log, version), snapshot.table_id)
+        found = log.store.get(key)
+        if key == checkpoint_key(version):
+            load_checkpoint(log, version, found, snapshot.table_id)
+            return True
+        state = decode_state(f"{log.url}/{key}", found.data, version)
     except (NotThisTable, LogError) as error:
-        logger.warning("table %s: checkpoint %d is no floor for clean-up: %s", log.url, version, error)
+        logger.warning("table %s: state %d is no floor for clean-up: %s", log.url, version, error)
         return False
-    return True
+    if state.metadata is not None and state.metadata.id != snapshot.table_id:
+        return False
+    keys = [manifest_key(item.path, version) for item in state.manifests]
+    found_all = log.side_by_side([partial(head_or_none, log, manifest) for manifest in keys])
+    return all(meta is not None for meta in found_all)
 
 
 def _versions_to_go(listing: Listing, floor: int, now: int, safety_ms: int) -> list[str]:
-    protected = {0, listing.newest_version, max(listing.checkpoints)}
+    protected = {0, listing.newest_version, max(listing.bases)}
     return [
         version_key(number)
         for number, meta in sorted(listing.versions.items())
@@ -144,22 +157,23 @@ def _versions_to_go(listing: Listing, floor: int, now: int, safety_ms: int) -> l
     ]
 
 
-def _checkpoints_to_go(
+def _states_to_go(
     log: TableLog, listing: Listing, floor: int, now: int, retention_ms: int, safety_ms: int
 ) -> list[str]:
-    """Checkpoints before their parts, so that a checkpoint that is there is whole; then parts that belong to none."""
-    versions = sorted(listing.checkpoints)
+    """A checkpoint goes before its parts, so that one that is there is whole; then parts that belong to none."""
+    bases = listing.bases
+    versions = sorted(bases)
     margin = _in_force(listing, now - retention_ms + safety_ms // 2)
     thin_above = max((number for number in versions if margin is None or number <= margin), default=floor)
     kept = log.options[opt.STATE_RETENTION_VERSIONS]
     keep_ms = max(safety_ms, opt.state_retention_ms(log.options))
     keys: list[str] = []
     for index, number in enumerate(versions[:-1]):
-        successor = listing.checkpoints[versions[index + 1]]
         if number == floor or (floor < number <= thin_above) or index >= len(versions) - 1 - kept:
             continue
-        if now - successor.last_modified_ms >= keep_ms:
-            keys.append(checkpoint_key(number))
+        succeeded = min(meta.last_modified_ms for meta in bases[versions[index + 1]])
+        if now - succeeded >= keep_ms:
+            keys += [meta.key for meta in bases[number]]
             keys += _old_keys(listing.parts.get(number, ()), now, safety_ms)
     for number, parts in listing.parts.items():
         if number not in listing.checkpoints and number < versions[-1]:
@@ -171,7 +185,7 @@ def _old_keys(metas: Iterable[ObjectMeta], now: int, safety_ms: int) -> list[str
     return [meta.key for meta in metas if now - meta.last_modified_ms >= safety_ms]
 
 
-def _carry_out(log: TableLog, snapshot: Snapshot, plan: Plan, planned: float, report: CleanupReport) -> bool:
+def carry_out(log: TableLog, snapshot: Snapshot, plan: Plan, planned: float, report: CleanupReport) -> bool:
     """Delete in batches. False when the plan grew too old on the way."""
     strict = log.options[opt.CLEANUP_FAILURE_POLICY] == "fail"
     todo = [key for key in plan.keys if key not in report.failed]

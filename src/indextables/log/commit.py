@@ -20,6 +20,7 @@ from indextables.core import options as opt
 from indextables.core.errors import (
     AccessDenied,
     CommitOutcomeUnknown,
+    ForeignTable,
     IndexTablesError,
     InvalidKey,
     LogError,
@@ -141,6 +142,12 @@ def _check_writable(log: TableLog, current: Snapshot) -> None:
             missing=current.gap,
         )
     check_writable(log.url, current.protocol)
+    if current.state_committed:
+        raise ForeignTable(
+            f"table {log.url} is committed by another implementation as states, without version files, and that implementation "
+            f"would not see what we write; set {opt.TRANSACTION_ADOPT_FOREIGN.key}=true to take it over for good",
+            url=log.url,
+        )
 
 
 def _check_upload_age(log: TableLog, current: Snapshot, uploads_began: float | None) -> None:

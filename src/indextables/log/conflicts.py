@@ -33,6 +33,7 @@ from indextables.log.actions import (
     Actions,
     AddAction,
     MetadataAction,
+    ProtocolAction,
     RemoveAction,
     SkipAction,
     TxnAction,
@@ -93,6 +94,7 @@ class Change:
     replace: Replace | None = None
     groups: tuple[MergeGroup, ...] = ()
     metadata: MetadataUpdate | None = None
+    protocol: ProtocolAction | None = None
     skips: tuple[SkipAction, ...] = ()
     txn: TxnAction | None = None
     data_change: bool = True
@@ -130,6 +132,7 @@ def decide(change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> De
     adds, schemas = _with_schema_refs(adds, current)
     return Decision(
         Actions(
+            protocol=change.protocol,
             metadata=_metadata(change, current, schemas),
             txns=(msgspec.structs.replace(change.txn, last_updated=now_ms),) if change.txn else (),
             removes=tuple(_remove_actions(removes, current, change.data_change, now_ms)),

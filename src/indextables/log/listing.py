@@ -30,6 +30,15 @@ class Listing:
         return max(self.versions, default=-1)
 
     @property
+    def bases(self) -> dict[int, list[ObjectMeta]]:
+        """States and checkpoints: what versions can be replayed on."""
+        found: dict[int, list[ObjectMeta]] = {}
+        for group in (self.states, self.checkpoints):
+            for number, meta in group.items():
+                found.setdefault(number, []).append(meta)
+        return found
+
+    @property
     def is_empty(self) -> bool:
         """Nothing that could belong to a table."""
         return not (self.versions or self.checkpoints or self.states)

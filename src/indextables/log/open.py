@@ -12,20 +12,23 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.errors import CorruptLog, LogError, ObjectNotFound, TableNotFound, VersionNotFound
 from indextables.log.actions import registered_schemas
-from indextables.log.checkpoint import NotThisTable, fetch_checkpoint, load_checkpoint
-from indextables.log.layout import version_key
+from indextables.log.checkpoint import NotThisTable, load_checkpoint
+from indextables.log.layout import checkpoint_key, version_key
 from indextables.log.listing import Listing, list_states, list_versions
-from indextables.log.pointer import read_pointer
+from indextables.log.pointer import Hint, read_pointer
 from indextables.log.protocol import check_readable
 from indextables.log.snapshot import Snapshot, apply_version, first_snapshot
+from indextables.log.state.model import state_key
+from indextables.log.state.open import load_state
 from indextables.log.tablelog import TableLog, VersionFile
 from indextables.storage.store import StoredObject
 
@@ -42,6 +45,14 @@ class _Vanished(Exception):
     """A listed object was gone when it was read."""
 
 
+@dataclass(frozen=True)
+class _How:
+    """`patient`: what vanishes restarts the opening. `whole`: the manifests of a state are read at once."""
+
+    patient: bool
+    whole: bool
+
+
 @dataclass
 class _Found:
     """What the first look at the log brought."""
@@ -49,7 +60,7 @@ class _Found:
     listing: Listing
     start: int
     version_zero: VersionFile | None
-    hinted: tuple[int, StoredObject] | None
+    hinted: StoredObject | None
     unreadable: int = -1
     """The newest base that could not be used."""
 
@@ -60,22 +71,22 @@ class _Found:
         return self.version_zero.actions.metadata.id
 
 
-def open_log(log: TableLog, at: int | None = None) -> Snapshot:
-    """The newest version, or version `at`."""
+def open_log(log: TableLog, at: int | None = None, *, whole: bool = False) -> Snapshot:
+    """The newest version, or version `at`. With `whole` the manifests of a state are read before it is believed."""
     for restarts_left in reversed(range(_RESTARTS + 1)):
         try:
-            return _open_once(log, at, patient=restarts_left > 0)
+            return _open_once(log, at, _How(patient=restarts_left > 0, whole=whole))
         except _Vanished as vanished:
             logger.info("opening %s again: %s was deleted meanwhile", log.url, vanished)
     raise AssertionError("the last attempt does not raise _Vanished")
 
 
-def _open_once(log: TableLog, at: int | None, *, patient: bool) -> Snapshot:
+def _open_once(log: TableLog, at: int | None, how: _How) -> Snapshot:
     sent = log.clock.boot()
     found = _look(log, read_pointer(log.store) if at is None else None)
-    snapshot = _base(log, found, at, patient=patient)
+    snapshot = _base(log, found, at, how)
     snapshot = replace(snapshot, anchor=found.version_zero.meta.etag if found.version_zero else None)
-    snapshot = _replay(log, found, snapshot, at, patient=patient)
+    snapshot = _replay(log, found, snapshot, at, patient=how.patient)
     if found.unreadable > snapshot.version:
         raise CorruptLog(
             f"table {log.url}: its newest state, {found.unreadable}, cannot be read, and the versions that would replace it "
@@ -106,16 +117,16 @@ def _not_reachable(log: TableLog, snapshot: Snapshot, at: int) -> VersionNotFoun
     return VersionNotFound(text, url=log.url, version=at, newest=snapshot.version)
 
 
-def _look(log: TableLog, hint: int | None) -> _Found:
+def _look(log: TableLog, hint: Hint | None) -> _Found:
     """Everything that does not depend on anything else, side by side."""
-    start = hint or 0
+    start = (hint.version or 0) if hint is not None else 0
     calls: list[Callable[[], Any]] = [
         lambda: list_versions(log.store, start),
         lambda: list_states(log.store, start),
         lambda: log.read_version(0),
     ]
     if hint is not None:
-        calls.append(lambda: _fetch_if_there(log, start))
+        calls.append(lambda: _fetch_if_there(log, state_key(start) if hint.is_state else checkpoint_key(start)))
     results = log.workers.together(calls)
     listing: Listing = results[0]
     listing.states = results[1]
@@ -123,26 +134,25 @@ def _look(log: TableLog, hint: int | None) -> _Found:
     if version_zero is not None and version_zero.actions.metadata is None:
         name = f"{log.url}/{version_key(0)}"
         raise CorruptLog(f"{name} has no metaData: a table's version 0 must have it; repair the log", object=name)
-    hinted = (start, results[3]) if hint is not None and results[3] is not None else None
-    return _Found(listing, start, version_zero, hinted)
+    return _Found(listing, start, version_zero, results[3] if hint is not None else None)
 
 
-def _fetch_if_there(log: TableLog, version: int) -> StoredObject | None:
+def _fetch_if_there(log: TableLog, key: str) -> StoredObject | None:
     try:
-        return fetch_checkpoint(log, version)
+        return log.store.get(key)
     except ObjectNotFound:
         return None
 
 
-def _base(log: TableLog, found: _Found, at: int | None, *, patient: bool) -> Snapshot:
-    """The newest usable checkpoint, else version 0."""
-    base = _newest_base(log, found, at, patient=patient)
+def _base(log: TableLog, found: _Found, at: int | None, how: _How) -> Snapshot:
+    """The newest usable state or checkpoint, else version 0."""
+    base = _newest_base(log, found, at, how)
     if base is None and found.start > 0:
         seen = set(found.listing.checkpoints) | set(found.listing.states)
         calls: list[Callable[[], Any]] = [lambda: list_versions(log.store, 0), lambda: list_states(log.store, 0)]
         found.listing, found.listing.states = log.workers.together(calls)
         found.start = 0
-        base = _newest_base(log, found, at, patient=patient, already=seen)
+        base = _newest_base(log, found, at, how, already=seen)
     if base is not None:
         return base
     if found.version_zero is None:
@@ -163,32 +173,37 @@ def _base(log: TableLog, found: _Found, at: int | None, *, patient: bool) -> Sna
 
 
 def _newest_base(
-    log: TableLog,
-    found: _Found,
-    at: int | None,
-    *,
-    patient: bool,
-    already: set[int] = frozenset(),  # type: ignore[assignment]
+    log: TableLog, found: _Found, at: int | None, how: _How, already: Collection[int] = ()
 ) -> Snapshot | None:
-    candidates = (set(found.listing.checkpoints) | set(found.listing.states)) - already
-    for version in sorted(candidates, reverse=True):
-        if at is not None and version > at:
-            continue
-        if version not in found.listing.checkpoints:
-            _unusable(log, found, version, "this release does not read Avro states")
-            continue
+    listing = found.listing
+    for version in sorted((listing.checkpoints.keys() | listing.states.keys()) - set(already), reverse=True):
+        if (at is not None and version > at) or (version == 0 and len(listing.states) > 1):
+            continue  # another implementation's CHECKPOINT leaves a state 0 that is newer than its number
         try:
-            stored = found.hinted[1] if found.hinted and found.hinted[0] == version else fetch_checkpoint(log, version)
-            return load_checkpoint(log, version, stored, found.table_id)
+            return _load(log, found, version, how)
         except NotThisTable as alien:
             logger.info("%s", alien)
         except ObjectNotFound as error:
-            if patient:
+            if how.patient:
                 raise _Vanished(str(error)) from error
             _unusable(log, found, version, str(error))
         except LogError as error:
             _unusable(log, found, version, str(error))
     return None
+
+
+def _load(log: TableLog, found: _Found, version: int, how: _How) -> Snapshot:
+    listing = found.listing
+    meta = listing.states.get(version) or listing.checkpoints[version]
+    hinted = found.hinted
+    stored = hinted if hinted is not None and hinted.meta.key == meta.key else log.store.get(meta.key)
+    if version not in listing.states:
+        return load_checkpoint(log, version, stored, found.table_id)
+    there = version in listing.versions
+    snapshot = load_state(log, version, stored, found.version_zero, has_version_file=there)
+    if how.whole:
+        snapshot.file_set.table()
+    return snapshot
 
 
 def _unusable(log: TableLog, found: _Found, version: int, why: str) -> None:
@@ -225,7 +240,7 @@ def _replay(log: TableLog, found: _Found, snapshot: Snapshot, at: int | None, *,
 
 def _with_missing_schemas(log: TableLog, snapshot: Snapshot) -> Snapshot:
     """Some writers leave doc mappings out of a checkpoint: look for them in the versions below it."""
-    if snapshot.base is None:
+    if not isinstance(snapshot.file_set.base, pa.Table) or snapshot.base is None:
         return snapshot
     used = set(pc.unique(snapshot.files.column("docMappingRef")).to_pylist()) - {None}
     registry = dict(snapshot.registry)

@@ -28,21 +28,30 @@ class Pointer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     protocol_version: int | None = None
 
 
-class _Hint(msgspec.Struct):
+class Hint(msgspec.Struct, frozen=True, rename="camel"):
+    """The version that the pointer names, and whether an Avro state or a JSON checkpoint is there."""
+
     version: int | None = None
+    format: str | None = None
+    state_dir: str | None = None
+
+    @property
+    def is_state(self) -> bool:
+        """An Avro state, as far as the pointer knows."""
+        return self.format == "avro-state" or self.state_dir is not None
 
 
-def read_pointer(store: Store) -> int | None:
-    """The version that the pointer names."""
+def read_pointer(store: Store) -> Hint | None:
+    """What the pointer says, where it can be read."""
     try:
         found = store.get(POINTER)
     except ObjectNotFound:
         return None
     try:
-        hint = msgspec.json.decode(found.data, type=_Hint, strict=False)
+        hint = msgspec.json.decode(found.data, type=Hint, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return hint.version if hint.version is not None and 0 <= hint.version < 10**19 else None
+    return hint if hint.version is not None and 0 <= hint.version < 10**19 else None
 
 
 def write_pointer(store: Store, pointer: Pointer) -> None:

@@ -7,18 +7,25 @@ safety age ago is opened anew.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
+
 from indextables.core import options as opt
-from indextables.core.errors import ObjectNotFound
+from indextables.core.errors import CorruptLog, ObjectNotFound
+from indextables.core.predicate import Predicate
 from indextables.log.layout import version_key
 from indextables.log.listing import list_versions
 from indextables.log.open import open_log
 from indextables.log.protocol import check_readable
 from indextables.log.snapshot import Snapshot, apply_version
+from indextables.log.state.files import StateFiles
 from indextables.log.tablelog import TableLog, VersionFile
 from indextables.storage.store import ObjectMeta
+
+logger = logging.getLogger("indextables")
 
 
 def open_current(log: TableLog) -> Snapshot:
@@ -43,7 +50,7 @@ def refresh(log: TableLog, snapshot: Snapshot) -> Snapshot:
 def refresh_now(log: TableLog, snapshot: Snapshot) -> Snapshot:
     """The newest version, whatever staleness is allowed."""
     sent = log.clock.boot()
-    if snapshot.gap is not None or snapshot.anchor is None or too_old(log, snapshot):
+    if snapshot.gap is not None or snapshot.anchor is None or snapshot.state_committed or too_old(log, snapshot):
         return reopen(log, snapshot)
     calls: list[Callable[[], Any]] = [
         lambda: log.read_version(snapshot.version + 1),
@@ -77,6 +84,22 @@ def reopen(log: TableLog, snapshot: Snapshot) -> Snapshot:
     """Forget what is known of the URL and open it."""
     log.cache.forget(log.url, snapshot.table_id)
     return remember(log, open_log(log))
+
+
+def read_files(log: TableLog, snapshot: Snapshot, where: Predicate | None) -> tuple[Snapshot, pa.Table]:
+    """The files of a snapshot, all or those that may matter, and the snapshot they came from.
+
+    A state's manifests are read here, long after it was opened. Where one is gone or damaged, the version is opened again,
+    manifests included, from whatever else can give it.
+    """
+    try:
+        return snapshot, snapshot.select_files(where)
+    except (ObjectNotFound, CorruptLog) as error:
+        if not isinstance(snapshot.file_set.base, StateFiles):
+            raise
+        logger.warning("table %s: %s; opening version %d again", log.url, error, snapshot.version)
+    again = open_log(log, snapshot.version, whole=True).with_checked(snapshot.checked)
+    return again, again.select_files(where)
 
 
 def too_old(log: TableLog, snapshot: Snapshot) -> bool:

@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from indextables.core import options as opt
+from indextables.core.predicate import Predicate
 from indextables.core.types import spark_json_to_arrow
 from indextables.log.actions import (
     LEGACY_PROTOCOL,
@@ -54,6 +55,8 @@ class Snapshot:
     """The first missing version, where versions of this table lie above it."""
     anchor: str | None = None
     """ETag of version 0; None where there is no version 0 (other implementations delete it)."""
+    state_committed: bool = False
+    """The newest state has no version file of its number: another implementation commits states, and we only read."""
     checked: float = 0.0
     """When the request was sent that showed this to be the newest version (`Clock.boot`)."""
 
@@ -66,6 +69,12 @@ class Snapshot:
     def files(self) -> pa.Table:
         """The live files, with the columns of `FILE_SCHEMA`."""
         return self.file_set.table()
+
+    def select_files(self, where: Predicate | None) -> pa.Table:
+        """The live files, without those that cannot hold a row for which `where` is true."""
+        if where is None:
+            return self.files
+        return self.file_set.matching(where, self.schema, tuple(self.metadata.partition_columns))
 
     @cached_property
     def schema(self) -> pa.Schema:

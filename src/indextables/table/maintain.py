@@ -6,23 +6,28 @@ import logging
 
 from indextables.core import options as opt
 from indextables.core.errors import IndexTablesError
-from indextables.log.checkpoint import write_checkpoint
 from indextables.log.cleanup import clean_up
 from indextables.log.snapshot import Snapshot
+from indextables.log.state.checkpoint import checkpoint
+from indextables.log.state.collect import collect_manifests
 from indextables.log.tablelog import TableLog
 
 logger = logging.getLogger("indextables")
 
 
-def after_commit(log: TableLog, snapshot: Snapshot) -> None:
-    """Write a JSON checkpoint every `checkpoint.interval` versions where `state.format=json` asks for it."""
+def after_commit(log: TableLog, snapshot: Snapshot) -> Snapshot:
+    """Write a state every `checkpoint.interval` versions. Returns the snapshot to go on with."""
     due = snapshot.version > 0 and snapshot.version % log.options[opt.CHECKPOINT_INTERVAL] == 0
-    if not due or not log.options[opt.CHECKPOINT_ENABLED] or log.options[opt.STATE_FORMAT] != "json":
-        return
+    if not due or not log.options[opt.CHECKPOINT_ENABLED]:
+        return snapshot
     try:
-        if write_checkpoint(log, snapshot) and log.options[opt.CLEANUP_ENABLED]:
-            clean_up(log, snapshot)
+        done = checkpoint(log, snapshot, compact=False)
+        if done.written and log.options[opt.CLEANUP_ENABLED]:
+            clean_up(log, done.snapshot)
+            collect_manifests(log, done.snapshot)
     except IndexTablesError as error:
         logger.warning(
             "table %s: version %d is committed, but what follows failed: %s", log.url, snapshot.version, error
         )
+        return snapshot
+    return done.snapshot

@@ -16,9 +16,9 @@ from indextables.core.predicate import parse_predicate
 from indextables.log.actions import SCHEMA_KEY, AddAction
 from indextables.log.files import with_doc_mappings
 from indextables.log.history import Changes, open_at, read_changes, read_history, read_log, version_at
-from indextables.log.refresh import refresh
-from indextables.log.skipping import prune_files
+from indextables.log.refresh import read_files, refresh
 from indextables.log.snapshot import Snapshot
+from indextables.log.state.checkpoint import Checkpointed, checkpoint
 from indextables.log.tablelog import TableLog
 from indextables.storage.resolve import resolve
 from indextables.table.commit_files import Txn, commit_files
@@ -112,10 +112,7 @@ class Table:
         of an exactly-once writer: a batch that is in the table already is not written again. `data_change=False` says that
         rows were only rearranged. Raises MetadataChanged, FilesChanged, TooManyConflicts, CommitOutcomeUnknown.
         """
-        if self._travelled:
-            raise CommitError(
-                f"table {self.url} was opened at version {self.version}, which is history; open it without a version to write"
-            )
+        self._check_not_travelled()
         done = commit_files(
             self._log,
             self._snapshot,
@@ -126,19 +123,28 @@ class Table:
             operation=operation,
             data_change=data_change,
         )
-        self._snapshot = done.snapshot
-        if done.written:
-            after_commit(self._log, done.snapshot)
+        self._snapshot = after_commit(self._log, done.snapshot) if done.written else done.snapshot
         return Commit(done.snapshot.version, done.txn_id, done.metrics or {}, done.written, done.reason)
+
+    def checkpoint(self) -> Checkpointed:
+        """Write the table's state at its newest version, compacted, so that opening it needs no older versions."""
+        self._check_not_travelled()
+        self.refresh()
+        done = checkpoint(self._log, self._snapshot, compact=True)
+        self._snapshot = done.snapshot
+        return done
+
+    def _check_not_travelled(self) -> None:
+        if self._travelled:
+            raise CommitError(
+                f"table {self.url} was opened at version {self.version}, which is history; open it without a version to write"
+            )
 
     def files(self, where: str | None = None) -> pa.Table:
         """Live files, without those that cannot hold a row for which `where` (SQL) is true."""
-        snapshot = self._snapshot
-        files = snapshot.files
-        if where is not None:
-            predicate = parse_predicate(where, snapshot.schema)
-            files = prune_files(files, predicate, snapshot.schema, snapshot.metadata.partition_columns)
-        return with_doc_mappings(files, snapshot.registry)
+        predicate = parse_predicate(where, self._snapshot.schema) if where is not None else None
+        self._snapshot, files = read_files(self._log, self._snapshot, predicate)
+        return with_doc_mappings(files, self._snapshot.registry)
 
     def history(self, limit: int | None = None) -> pa.Table:
         """Commits, newest first: version, timestamp, operation, parameters, metrics, txn_id, read_version, engine."""

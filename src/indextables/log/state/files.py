@@ -26,10 +26,10 @@ from indextables.log.tablelog import TableLog, check_paths
 class StateFiles:
     """The files of one state. Keeps the whole table once it was asked for."""
 
-    def __init__(self, log: TableLog, state: State) -> None:
+    def __init__(self, log: TableLog, state: State, known: pa.Table | None = None) -> None:
         self._log = log
         self._state = state
-        self._table: pa.Table | None = None
+        self._table = known
 
     @property
     def state(self) -> State:
