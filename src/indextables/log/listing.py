@@ -66,5 +66,5 @@ def list_states(store: Store, start: int) -> dict[int, ObjectMeta]:
     for meta in store.list(STATES_PREFIX, after=before_state(start) if start > 0 else None):
         version = parse_state_key(meta.key)
         if version is not None:
-            states[version] = meta
+            states.setdefault(version, meta)  # `_manifest.avro` sorts before `_manifest.json`, and wins
     return states

@@ -25,6 +25,7 @@ from indextables.table.commit_files import Txn, commit_files
 from indextables.table.create import create_table
 from indextables.table.maintain import after_commit
 from indextables.table.skips import skips_table
+from indextables.table.state import describe_state
 
 Moment = datetime | str
 
@@ -154,6 +155,10 @@ class Table:
         """What was added and removed after a version, or after a time. Raises ChangesGone."""
         version = since if isinstance(since, int) else version_at(self._log, _milliseconds(since))
         return read_changes(self._log, self._snapshot, version)
+
+    def state(self) -> pa.Table:
+        """The state that the table stands on: format, version, files, manifests, tombstones …, as `property`, `value` rows."""
+        return describe_state(self._log, self._snapshot)
 
     def log(self, include_all: bool = False) -> pa.Table:
         """The log's actions, one a row: since the newest checkpoint, or all that is kept."""

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import xxhash
 
 from indextables.core.errors import CorruptLog
+from indextables.core.metrics import METRICS
 from indextables.core.predicate import Predicate, may_match
 from indextables.log.avro.manifest import read_manifest
 from indextables.log.files import FILE_SCHEMA
@@ -55,6 +56,13 @@ class StateFiles:
         return self._read(self._state.manifests, names)
 
     def _read(self, items: Sequence[ManifestItem], names: Sequence[str]) -> pa.Table:
+        with METRICS.timed("indextables.state.read.duration_ms"):
+            found = self._read_now(items, names)
+        METRICS.observe("indextables.state.read.manifest_count", len(items))
+        METRICS.observe("indextables.state.read.file_count", found.num_rows)
+        return found
+
+    def _read_now(self, items: Sequence[ManifestItem], names: Sequence[str]) -> pa.Table:
         wanted = list(dict.fromkeys(["path", *names]))
         log = self._log
         tables = log.side_by_side([partial(load_manifest, log, self._state.version, item, wanted) for item in items])

@@ -22,6 +22,8 @@ import pyarrow.compute as pc
 
 from indextables.core import options as opt
 from indextables.core.errors import LogError, ObjectNotFound, StorageError, VersionGap
+from indextables.core.metrics import METRICS
+from indextables.core.options import Options
 from indextables.log.avro.container import write_container
 from indextables.log.avro.manifest import write_manifest
 from indextables.log.avro.record import encode_record
@@ -67,7 +69,15 @@ def write_state(log: TableLog, snapshot: Snapshot, *, compact: bool = False) -> 
             f"table {log.url}: version {snapshot.gap} is missing; repair the log before a checkpoint",
             missing=snapshot.gap,
         )
+    with METRICS.timed("indextables.state.write.duration_ms"):
+        return _write(log, snapshot, compact=compact)
+
+
+def _write(log: TableLog, snapshot: Snapshot, *, compact: bool) -> StateWritten | None:
     state, kind = _make(log, snapshot, compact=compact)
+    METRICS.observe("indextables.state.write.compacted", float(kind == "compacted"))
+    METRICS.observe("indextables.state.tombstone_count", len(state.tombstones))
+    METRICS.observe("indextables.state.tombstone_ratio", len(state.tombstones) / max(state.num_files, 1))
     if log.clock.boot() - snapshot.checked > snapshot.safety_age_seconds / 2:
         logger.warning("table %s: state %d took too long and is given up", log.url, state.version)
         return None
@@ -104,12 +114,25 @@ def _make(log: TableLog, snapshot: Snapshot, *, compact: bool) -> tuple[State, K
 
 
 def _too_fragmented(log: TableLog, base: State, delta: Delta) -> bool:
-    half = log.options[opt.STATE_ENTRIES_PER_MANIFEST] / 2
-    small = sum(item.num_entries < half for item in base.manifests)
+    many_removes = len(delta.removed) > log.options[opt.STATE_COMPACTION_LARGE_REMOVE_THRESHOLD]
     return (
         base.num_files <= 0
-        or small > log.options[opt.STATE_COMPACTION_MAX_MANIFESTS]
-        or len(delta.removed) > log.options[opt.STATE_COMPACTION_LARGE_REMOVE_THRESHOLD]
+        or many_removes
+        or fragments(base, log.options) > log.options[opt.STATE_COMPACTION_MAX_MANIFESTS]
+    )
+
+
+def fragments(state: State, options: Options) -> int:
+    """Manifests that are less than half full: those that compaction would join."""
+    return sum(item.num_entries < options[opt.STATE_ENTRIES_PER_MANIFEST] / 2 for item in state.manifests)
+
+
+def needs_compaction(state: State, options: Options) -> bool:
+    """Whether the next state will be compacted."""
+    ratio = len(state.tombstones) / max(state.num_files, 1)
+    return (
+        ratio > options[opt.STATE_COMPACTION_TOMBSTONE_THRESHOLD]
+        or fragments(state, options) > options[opt.STATE_COMPACTION_MAX_MANIFESTS]
     )
 
 
