@@ -10,7 +10,7 @@ refresh ─▶ decide ─▶ create N+1 ──▶ won: done
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import msgspec
@@ -40,6 +40,7 @@ from indextables.log.open import open_log
 from indextables.log.protocol import check_writable
 from indextables.log.refresh import head_or_none, refresh_now, remember, reopen, too_old
 from indextables.log.snapshot import Snapshot, apply_version
+from indextables.log.state.write import write_state
 from indextables.log.tablelog import TableLog, check_paths
 
 logger = logging.getLogger("indextables")
@@ -110,10 +111,13 @@ def commit(
             read_version=read.version,
         )
         actions = msgspec.structs.replace(decision.actions, commit_info=info)
-        fate = _create(log, current, number, _body(log, actions), txn_id)
+        if current.state_committed:
+            fate = _adopt(log, current, number, now_ms, actions)
+        else:
+            fate = _create(log, current, number, _body(log, actions), txn_id)
         if fate == "won":
             _verify_late_answer(log, current, number, txn_id)
-            following = apply_version(current, number, now_ms, actions)
+            following = replace(apply_version(current, number, now_ms, actions), state_committed=False)
             return Committed(remember(log, following), txn_id, written=True, metrics=metrics)
         restart = fate == "restart"
         log.clock.sleep(_backoff(log, attempt))
@@ -142,7 +146,7 @@ def _check_writable(log: TableLog, current: Snapshot) -> None:
             missing=current.gap,
         )
     check_writable(log.url, current.protocol)
-    if current.state_committed:
+    if current.state_committed and not log.options[opt.TRANSACTION_ADOPT_FOREIGN]:
         raise ForeignTable(
             f"table {log.url} is committed by another implementation as states, without version files, and that implementation "
             f"would not see what we write; set {opt.TRANSACTION_ADOPT_FOREIGN.key}=true to take it over for good",
@@ -212,6 +216,20 @@ def _create(log: TableLog, current: Snapshot, number: int, body: bytes, txn_id: 
         if refused is not None:
             raise refused
     raise _unknown(log, number, txn_id, f"{_TRIES_PER_NUMBER} requests brought no answer")
+
+
+def _adopt(log: TableLog, current: Snapshot, number: int, now_ms: int, actions: Actions) -> Fate:
+    """Take over a table whose commits are states: the next state is the commit, and the version file follows it."""
+    following = replace(apply_version(current, number, now_ms, actions), state_committed=False)
+    written = write_state(log, following, compact=True)
+    if written is None or not written.ours:
+        return "lost"
+    try:
+        log.store.create(version_key(number), _body(log, actions))
+    except StorageError as error:
+        if log.read_version(number) is None:
+            logger.warning("table %s: state %d is committed, but its version file is not: %s", log.url, number, error)
+    return "won"
 
 
 def _read_back(log: TableLog, number: int, txn_id: str) -> Fate | None:

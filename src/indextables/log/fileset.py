@@ -83,7 +83,17 @@ class FileSet:
         return (node.folded if stop_at_folded else None), versions
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FileSet, (self.table(),)
+        """A recipe where the base is one, so that a snapshot of a million files stays small on its way to another process."""
+        if isinstance(self.base, pa.Table):
+            return FileSet, (self.table(),)
+        return _rebuild, (self.base, self.pending())
+
+
+def _rebuild(base: FileSource, versions: list[Version]) -> FileSet:
+    files = FileSet(base)
+    for version, timestamp, actions in versions:
+        files = files.after(version, timestamp, actions)
+    return files
 
 
 def _whole(base: pa.Table | FileSource) -> pa.Table:

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.core.errors import ChangesGone, VersionNotFound
 from indextables.log.actions import RemoveAction
@@ -109,6 +110,8 @@ def read_changes(log: TableLog, snapshot: Snapshot, since: int) -> Changes:
             url=log.url,
             version=since,
         )
+    if snapshot.state_committed:
+        return _difference(log, snapshot, since)
     wanted = list(range(max(since, -1) + 1, snapshot.version + 1))
     found = log.read_versions(wanted, snapshot.table_id)
     gone = [number for number, version in zip(wanted, found, strict=True) if version is None]
@@ -125,6 +128,34 @@ def read_changes(log: TableLog, snapshot: Snapshot, since: int) -> Changes:
     removes = [(remove, version) for version in ours for remove in version.actions.removes if remove.data_change]
     added = files_table([a for a, _ in adds], [v.version for _, v in adds], [v.timestamp for _, v in adds])
     return Changes(added.cast(FILE_SCHEMA), _removes_table(removes), snapshot.version)
+
+
+def _difference(log: TableLog, snapshot: Snapshot, since: int) -> Changes:
+    """Where another implementation commits states, nothing says what changed: two states are compared."""
+    try:
+        then = open_log(log, max(since, 0)).files
+    except VersionNotFound as error:
+        raise ChangesGone(
+            f"table {log.url}: state {since} was cleaned up, so nothing is left to compare with; read the whole table",
+            url=log.url,
+            since=since,
+            oldest=snapshot.version,
+        ) from error
+    now = snapshot.files
+    added = now.filter(pc.invert(pc.is_in(now.column("path"), value_set=then.column("path").combine_chunks())))
+    gone = then.filter(pc.invert(pc.is_in(then.column("path"), value_set=now.column("path").combine_chunks())))
+    removes = pa.Table.from_arrays(
+        [
+            gone.column("path"),
+            pa.nulls(gone.num_rows, pa.int64()),
+            gone.column("dataChange"),
+            gone.column("partitionValues"),
+            gone.column("size"),
+            pa.array([snapshot.version] * gone.num_rows, pa.int64()),
+        ],
+        schema=REMOVES_SCHEMA,
+    )
+    return Changes(added, removes, snapshot.version)
 
 
 def _removes_table(removes: list[tuple[RemoveAction, VersionFile]]) -> pa.Table:

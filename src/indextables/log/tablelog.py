@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from indextables.core import options as opt
 from indextables.core.clock import SYSTEM_CLOCK, Clock
@@ -54,6 +54,10 @@ class TableLog:
     clock: Clock = SYSTEM_CLOCK
     workers: Workers = THREADS
     cache: LogCache = PROCESS_CACHE
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The recipe travels, not the handles: time, threads and memory are those of the process that opens it."""
+        return TableLog, (self.store, self.options)
 
     @property
     def url(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +55,9 @@ class StateFiles:
         if self._table is not None:
             return self._table.select(names)
         return self._read(self._state.manifests, names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StateFiles, (self._log, self._state)
 
     def _read(self, items: Sequence[ManifestItem], names: Sequence[str]) -> pa.Table:
         with METRICS.timed("indextables.state.read.duration_ms"):
