@@ -114,6 +114,40 @@ LITERALS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+POOLS: dict[str, list[Any]] = {
+    "tiny": [-128, -1, 0, 1, 2, 127],
+    "id": [-(2**63), -1, 0, 1, 2, 2**53, 2**53 + 1, 2**63 - 1],
+    "ratio": [_single(v) for v in (-1.0, -0.0, 0.0, 0.1, 1.0, math.inf, -math.inf, math.nan)],
+    "score": [-1.0, -0.0, 0.0, 0.1, 1.0, math.inf, -math.inf, math.nan],
+    "flag": [False, True],
+    "text": [
+        "",
+        "?",
+        "a",
+        "ab",
+        "abc",
+        "ab?",
+        "ab😀",
+        "ab😀c",
+        "ac",
+        "b",
+        "\uffff",
+        "\ue000a",
+        "😀",
+        "中",
+        "a" * 33,
+        "\U0010ffff",
+    ],
+    "day": [-(2**31), -1, 0, 1, 19_000, 2**31 - 1],
+    "at": [-(2**63), -1, 0, 1, 1_000, 1_001, 999_999, 1_000_000, 1_700_000_000_500_000, 2**63 - 1],
+    "local": [-(2**63), -1, 0, 1, 1_000, 1_001, 999_999, 1_000_000, 1_700_000_000_500_000, 2**63 - 1],
+    "price": [Decimal(v) for v in ("-999.99", "-0.01", "0.00", "1.00", "1.01", "999.99")],
+    "big": [Decimal(v) for v in ("-1.0000000000", "0.0000000000", "0.0000000001", "9" * 21 + ".0000000000")]
+    + [Decimal("9" * 28 + ".9999999999"), Decimal("1" + "0" * 27 + ".0000000001")],
+}
+"""A few values per column that lie close together or at an end, to be combined exhaustively."""
+
+
 def column(name: str) -> Column:
     return Column((name,), SCHEMA.field(name).type)
 
@@ -133,7 +167,9 @@ def to_table(data: list[dict[str, Any]], names: list[str] | None = None) -> pa.T
     return pa.table(columns, SCHEMA if names is None else pa.schema([SCHEMA.field(name) for name in names]))
 
 
-_PATTERNS = st.lists(st.sampled_from(["a", "b", "%", "_", "\\\\", "\\%", "\\_", "é", "😀", ".", "*"]), max_size=5).map("".join)
+_PATTERNS = st.lists(st.sampled_from(["a", "b", "%", "_", "\\\\", "\\%", "\\_", "é", "😀", ".", "*"]), max_size=5).map(
+    "".join
+)
 
 
 def seen_literals(data: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from predicate_data import LITERALS, OPS, SCHEMA, VALUES, column, holds, meaning, predicates, rows, to_table
 
 from indextables.core.errors import PredicateError
 from indextables.core.predicate import (
@@ -30,6 +29,7 @@ from indextables.core.predicate import (
     to_sql,
 )
 from indextables.core.values import EXACT
+from predicate_data import LITERALS, OPS, SCHEMA, VALUES, column, holds, meaning, predicates, rows, to_table
 
 
 @settings(max_examples=400, deadline=None)

@@ -35,7 +35,9 @@ Line = dict[str, Any]
 def appends(log: TableLog, name: str, number: int) -> Line:
     """One file. Also writes the checkpoints that fall to it."""
     path = f"splits/{name}-{number}.split"
-    done = Table(log, open_current(log)).commit_files([AddAction(path, size=number)], txn=(name, number), operation="APPEND")
+    done = Table(log, open_current(log)).commit_files(
+        [AddAction(path, size=number)], txn=(name, number), operation="APPEND"
+    )
     return {"version": done.version, "txnId": done.txn_id, "adds": [path], "written": done.written}
 
 

@@ -22,7 +22,23 @@ from indextables.log.actions import (
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
-NASTY = ("\u2028", "\u2029", "\u0085", "\x00", "\x1f", "\x7f", "\r", "\n", '"', "\\", "/", "😀", "\uffff", "\ufeff", "é")
+NASTY = (
+    "\u2028",
+    "\u2029",
+    "\u0085",
+    "\x00",
+    "\x1f",
+    "\x7f",
+    "\r",
+    "\n",
+    '"',
+    "\\",
+    "/",
+    "😀",
+    "\uffff",
+    "\ufeff",
+    "é",
+)
 
 
 def texts() -> st.SearchStrategy[str]:
@@ -45,7 +61,9 @@ def maps(nulls: bool) -> st.SearchStrategy[dict[str, str | None]]:
 
 def json_values() -> st.SearchStrategy[Any]:
     leaves = st.none() | st.booleans() | INT64 | st.floats(allow_nan=False, allow_infinity=False) | texts()
-    return st.recursive(leaves, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts(), inner, max_size=2), max_leaves=5)
+    return st.recursive(
+        leaves, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts(), inner, max_size=2), max_leaves=5
+    )
 
 
 def _field(kind: Any, name: str) -> st.SearchStrategy[Any]:

@@ -10,11 +10,14 @@ import json
 import uuid
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+import pytest
+
 from indextables.core.clock import Clock
-from indextables.core.errors import ObjectExists, ObjectNotFound, StorageError
+from indextables.core.errors import IndexTablesError, ObjectExists, ObjectNotFound, StorageError
 from indextables.core.options import Options
 from indextables.core.parallel import Inline, Workers
 from indextables.log.actions import AddAction
@@ -328,4 +331,25 @@ def naive_live(versions: Mapping[int, list[dict[str, Any]]], up_to: int | None =
 
 
 def commit_infos(versions: Mapping[int, list[dict[str, Any]]]) -> dict[int, dict[str, Any]]:
-    return {number: next((a["commitInfo"] for a in actions if "commitInfo" in a), {}) for number, actions in versions.items()}
+    return {
+        number: next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
+        for number, actions in versions.items()
+    }
+
+
+@contextmanager
+def unchanged(store: MemoryStore) -> Iterator[None]:
+    """Whatever happens in the block, not a byte in the store is another one after it."""
+    before = store.bytes()
+    yield
+    assert store.bytes() == before
+
+
+@contextmanager
+def refused(store: MemoryStore, error: type[IndexTablesError], *says: str) -> Iterator[None]:
+    """The block raises exactly this error, its message says all of this, and nothing was written."""
+    with unchanged(store), pytest.raises(IndexTablesError) as raised:
+        yield
+    assert type(raised.value) is error, raised.value
+    for text in says:
+        assert text in str(raised.value)

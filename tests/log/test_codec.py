@@ -61,7 +61,7 @@ def test_round_trip(field: str, data: st.DataObject) -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.fixed_dictionaries({field: strategy for field, strategy in ACTIONS.items()}))
+@given(st.fixed_dictionaries(ACTIONS))
 def test_all_kinds_in_one_file(values: dict[str, Any]) -> None:
     several = [actions_of(field, value) for field, value in values.items()]
     merged = Actions(**{field: getattr(each, field) for field, each in zip(values, several, strict=True)})

@@ -38,7 +38,11 @@ def base(**metadata: Any) -> Snapshot:
         CommitInfo("txn-0", "table-1", 1_000), NEW_TABLE_PROTOCOL, msgspec.structs.replace(start, **metadata)
     )
     snapshot = first_snapshot("s3://b/t", 0, 1_000, actions)
-    files = (add("a", partition_values={"day": "1"}), add("b", partition_values={"day": "1"}), add("c", partition_values={"day": "2"}))
+    files = (
+        add("a", partition_values={"day": "1"}),
+        add("b", partition_values={"day": "1"}),
+        add("c", partition_values={"day": "2"}),
+    )
     return won(snapshot, adds=files)
 
 
@@ -271,7 +275,9 @@ CASES = [
     case("metadata, a registered doc mapping", UPDATE, registered),
     refused("metadata, a property", UPDATE, lambda s: with_properties(s, owner="you"), MetadataChanged, "metadata"),
     refused("metadata, the same property", UPDATE, lambda s: with_properties(s, team="x"), MetadataChanged, "metadata"),
-    refused("metadata, a description", UPDATE, lambda s: with_metadata(s, description="x"), MetadataChanged, "metadata"),
+    refused(
+        "metadata, a description", UPDATE, lambda s: with_metadata(s, description="x"), MetadataChanged, "metadata"
+    ),
     refused(
         "metadata, a nullable column",
         UPDATE,
@@ -377,7 +383,11 @@ def test_doc_mappings_are_registered_once() -> None:
     assert actions is not None
     assert actions.metadata is not None
     assert actions.metadata.configuration == BASE.metadata.configuration | {f"docMappingSchema.{ref}": mapping}
-    assert [(each.doc_mapping_ref, each.doc_mapping_json) for each in actions.adds] == [(ref, None), (ref, None), (None, None)]
+    assert [(each.doc_mapping_ref, each.doc_mapping_json) for each in actions.adds] == [
+        (ref, None),
+        (ref, None),
+        (None, None),
+    ]
     known = won(BASE, metadata=actions.metadata)
     again = decide(change, BASE, known, NOW).actions
     assert again is not None

@@ -243,7 +243,9 @@ def test_failures_after_a_commit_do_not_fail_it() -> None:
     survived = 0
     for store, error, where in crashes(operation):
         if "checkpoint" in where or "_last_checkpoint" in where or "_probe" in where:
-            committed = any(i.get("operation") == operation.name for i in commit_infos(raw_versions(store.bytes())).values())
+            committed = any(
+                i.get("operation") == operation.name for i in commit_infos(raw_versions(store.bytes())).values()
+            )
             if committed and not isinstance(error, Died):
                 assert error is None, where
                 survived += 1

@@ -12,8 +12,8 @@ import pytest
 from indextables.core.parallel import Threads
 from indextables.log.cache import CacheStats
 from indextables.log.checkpoint import write_checkpoint
-from indextables.log.conflicts import Change
 from indextables.log.commit import commit
+from indextables.log.conflicts import Change
 from indextables.log.history import read_changes, read_history, version_at
 from indextables.log.open import open_log
 from indextables.log.refresh import open_current, refresh

@@ -72,7 +72,9 @@ def check(table: Path, lines: Lines, *, killed: int = 0) -> Counter[str]:
     Each writer that was killed may have written one version that it could not acknowledge any more.
     """
     assert not [line for line in lines if "failed" in line]
-    versions = raw_versions({f"_transaction_log/{f.name}": f.read_bytes() for f in (table / "_transaction_log").iterdir()})
+    versions = raw_versions(
+        {f"_transaction_log/{f.name}": f.read_bytes() for f in (table / "_transaction_log").iterdir()}
+    )
     assert list(versions) == list(range(len(versions))), "versions are contiguous"
     infos = commit_infos(versions)
     ids = Counter(info["txnId"] for info in infos.values())
@@ -91,7 +93,9 @@ def check(table: Path, lines: Lines, *, killed: int = 0) -> Counter[str]:
     assert len(unknown) <= killed, "a commit that was refused is in the log"
 
     final = naive_live(versions)
-    removed_at = {action["remove"]["path"]: n for n, actions in versions.items() for action in actions if "remove" in action}
+    removed_at = {
+        action["remove"]["path"]: n for n, actions in versions.items() for action in actions if "remove" in action
+    }
     for line in acknowledged.values():
         for path in line["adds"]:
             assert path in final or removed_at[path] > line["version"]

@@ -71,11 +71,14 @@ class Actor:
         """A process from its start to its end. Errors that nobody expected end the schedule."""
         self._boot()
         while self.more():
-            self.task.idle()
+            self.task.idle(self._table_is_there if self.rng.random() < 0.8 else None)
             if not self.more():
                 break
             self.left -= 1
             self.operate()
+
+    def _table_is_there(self) -> bool:
+        return not self.oracle.dropping
 
     def more(self) -> bool:
         """Whether there is another operation to begin."""
@@ -341,9 +344,9 @@ class Cleaner(Actor):
 
     cautious = True
 
-    def goes_on(self) -> bool:
-        short_of = self.sim.quota.cleanups and self.sim.cut.is_whole and self.sim.counts["cleanups"] < self.sim.quota.cleanups
-        return bool(short_of) or self.sim.writing()
+    def more(self) -> bool:
+        owed = self.sim.cut.is_whole and self.sim.counts["cleanups"] < self.sim.quota.cleanups
+        return (owed and self.left > -30) or super().more()
 
     def operate(self) -> None:
         began = self.oracle.began()
@@ -477,6 +480,9 @@ class Dropper(Actor):
     """
 
     cautious = True
+
+    def _table_is_there(self) -> bool:
+        return True
 
     def more(self) -> bool:
         return self.oracle.dropping or super().more()

@@ -10,7 +10,7 @@ million is an Arrow table (files.py).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -39,6 +39,11 @@ NEW_TABLE_FEATURES = ("avroState", "bundleSplits", "schemaDeduplication")
 
 SCHEMA_KEY = "docMappingSchema."
 """Configuration keys under which doc mappings are registered, followed by their hash."""
+
+
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""Numbers that a column can hold. msgspec checks them when a log is read; `check_change` does before one is written."""
 
 
 class ProtocolAction(msgspec.Struct, frozen=True, rename="camel"):
@@ -71,7 +76,7 @@ class MetadataAction(msgspec.Struct, frozen=True, rename="camel"):
     name: str | None = None
     description: str | None = None
     format: FileFormat = FileFormat()
-    created_time: int | None = None
+    created_time: Int64 | None = None
 
 
 class AddAction(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -79,29 +84,29 @@ class AddAction(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     path: str
     partition_values: dict[str, str | None] = {}
-    size: int = 0
-    modification_time: int = 0
+    size: Int64 = 0
+    modification_time: Int64 = 0
     data_change: bool = True
     stats: str | None = None
     tags: dict[str, str | None] | None = None
     min_values: dict[str, str | None] | None = None
     max_values: dict[str, str | None] | None = None
-    num_records: int | None = None
-    footer_start_offset: int | None = None
-    footer_end_offset: int | None = None
-    hotcache_start_offset: int | None = None
-    hotcache_length: int | None = None
+    num_records: Int64 | None = None
+    footer_start_offset: Int64 | None = None
+    footer_end_offset: Int64 | None = None
+    hotcache_start_offset: Int64 | None = None
+    hotcache_length: Int64 | None = None
     has_footer_offsets: bool = False
     time_range_start: str | None = None
     time_range_end: str | None = None
     split_tags: tuple[str, ...] | None = None
-    delete_opstamp: int | None = None
-    num_merge_ops: int | None = None
+    delete_opstamp: Int64 | None = None
+    num_merge_ops: Int32 | None = None
     doc_mapping_json: str | None = None
     doc_mapping_ref: str | None = None
-    uncompressed_size_bytes: int | None = None
+    uncompressed_size_bytes: Int64 | None = None
     companion_source_files: tuple[str, ...] | None = None
-    companion_delta_version: int | None = None
+    companion_delta_version: Int64 | None = None
     companion_fast_field_mode: str | None = None
 
 
@@ -109,11 +114,11 @@ class RemoveAction(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A data file that is no longer part of the table. Its bytes stay until purge."""
 
     path: str
-    deletion_timestamp: int | None = None
+    deletion_timestamp: Int64 | None = None
     data_change: bool = True
     extended_file_metadata: bool | None = None
     partition_values: dict[str, str | None] | None = None
-    size: int | None = None
+    size: Int64 | None = None
     tags: dict[str, str | None] | None = None
 
 
@@ -121,21 +126,21 @@ class SkipAction(msgspec.Struct, frozen=True, rename="camel"):
     """A file that an operation (merge, mostly) could not handle, to be left alone until `retry_after`."""
 
     path: str
-    skip_timestamp: int
+    skip_timestamp: Int64
     reason: str = ""
     operation: str = "merge"
     partition_values: dict[str, str | None] | None = None
-    size: int | None = None
-    retry_after: int | None = None
-    skip_count: int = 1
+    size: Int64 | None = None
+    retry_after: Int64 | None = None
+    skip_count: Int32 = 1
 
 
 class TxnAction(msgspec.Struct, frozen=True, rename="camel"):
     """The newest batch of an exactly-once writer that is in the table."""
 
     app_id: str
-    version: int
-    last_updated: int | None = None
+    version: Int64
+    last_updated: Int64 | None = None
 
 
 class CommitInfo(msgspec.Struct, frozen=True, rename="camel"):
@@ -143,14 +148,14 @@ class CommitInfo(msgspec.Struct, frozen=True, rename="camel"):
 
     txn_id: str | None = None
     table_id: str | None = None
-    timestamp: int | None = None
-    time_travel_floor: int | None = None
+    timestamp: Int64 | None = None
+    time_travel_floor: Int64 | None = None
     operation: str | None = None
     operation_parameters: dict[str, Any] | None = None
     operation_metrics: dict[str, Any] | None = None
     engine_info: str | None = None
-    read_version: int | None = None
-    num_actions: int | None = None
+    read_version: Int64 | None = None
+    num_actions: Int64 | None = None
     """How many lines follow: a plain-text file cut off at the end of a line is noticed."""
 
 

@@ -19,7 +19,9 @@ from indextables._version import __version__
 from indextables.core import options as opt
 from indextables.core.errors import (
     AccessDenied,
+    CommitError,
     CommitOutcomeUnknown,
+    CorruptLog,
     ForeignTable,
     IndexTablesError,
     InvalidKey,
@@ -33,7 +35,7 @@ from indextables.core.errors import (
     VersionGap,
 )
 from indextables.log.actions import Actions, CommitInfo
-from indextables.log.codec import encode_actions, pack
+from indextables.log.codec import decode_actions, encode_actions, pack
 from indextables.log.conflicts import Change, check_change, decide
 from indextables.log.layout import version_key
 from indextables.log.open import open_log
@@ -84,7 +86,8 @@ def commit(
     version becomes the oldest that time travel goes to.
     """
     check_change(change)
-    check_paths(log.url, [add.path for add in change.adds], "commit")
+    results = [result for group in change.groups for result in group.results]
+    check_paths(log.url, [add.path for add in (*change.adds, *results)], "commit")
     txn_id = log.clock.uuid()
     current = read
     restart = False
@@ -179,8 +182,17 @@ def _metrics(actions: Actions, attempt: int) -> dict[str, int]:
 def _body(log: TableLog, actions: Actions) -> bytes:
     try:
         text = encode_actions(actions)
-    except (UnicodeEncodeError, TypeError, msgspec.ValidationError) as error:
+        rest = msgspec.structs.replace(actions, adds=(), removes=())  # `check_change` has seen the adds
+        decode_actions("this commit", encode_actions(rest))
+    except (UnicodeEncodeError, TypeError, OverflowError, CorruptLog) as error:
         raise SchemaError(f"table {log.url}: a value of this commit cannot be written as JSON: {error}") from error
+    limit = log.options[opt.TRANSACTION_MAX_VERSION_FILE_BYTES]
+    if len(text) > limit:
+        raise CommitError(
+            f"table {log.url}: this commit would be a version file of {len(text)} bytes, "
+            f"{opt.TRANSACTION_MAX_VERSION_FILE_BYTES.key} allows {limit}; commit fewer files at a time",
+            url=log.url,
+        )
     return pack(text, compress=log.options[opt.TRANSACTION_COMPRESSION_ENABLED])
 
 

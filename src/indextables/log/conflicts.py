@@ -23,7 +23,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.core.errors import CommitError, FilesChanged, MetadataChanged, TableReplaced
+from indextables.core.errors import CommitError, FilesChanged, MetadataChanged, SchemaError, TableReplaced
 from indextables.core.options import PREFIX
 from indextables.core.predicate import Predicate
 from indextables.core.schema_hash import schema_hash
@@ -290,7 +290,24 @@ def _counted(skips: tuple[SkipAction, ...], current: Snapshot) -> tuple[SkipActi
 
 def check_change(change: Change) -> None:
     """Refuse what no snapshot could make valid."""
-    added = [add.path for add in change.adds] + [add.path for group in change.groups for add in group.results]
+    adds = [*change.adds, *(result for group in change.groups for result in group.results)]
+    added = [add.path for add in adds]
     if len(set(added)) != len(added):
         twice = next(path for path in added if added.count(path) > 1)
         raise CommitError(f"a commit adds {twice!r} twice; a path can be live only once", path=twice)
+    if _unreadable(adds):
+        for add in adds:
+            if why := _unreadable([add]):
+                raise SchemaError(f"{add.path!r} cannot be added, nobody could read it back: {why}", path=add.path)
+
+
+_adds_decoder = msgspec.json.Decoder(list[AddAction])
+
+
+def _unreadable(adds: list[AddAction]) -> str | None:
+    """What is wrong with values that no log may hold, such as a text for a number: Python lets anybody build them."""
+    try:
+        _adds_decoder.decode(msgspec.json.encode(adds))
+    except (msgspec.MsgspecError, TypeError, UnicodeError, OverflowError) as error:
+        return str(error)
+    return None

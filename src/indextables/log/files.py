@@ -150,7 +150,7 @@ def fold(base: pa.Table, versions: Iterable[tuple[int, int, Actions]]) -> pa.Tab
     for version, timestamp, actions in versions:
         for remove in actions.removes:
             latest[remove.path] = _REMOVED
-        latest.update(zip(map(_path_of, actions.adds), count(len(adds))))  # noqa: B905 - `count` has no end
+        latest.update(zip(map(_path_of, actions.adds), count(len(adds))))
         adds.extend(actions.adds)
         counts.append(len(actions.adds))
         numbers.append(version)

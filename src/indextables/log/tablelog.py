@@ -137,6 +137,6 @@ class TableLog:
 def check_paths(root: str, paths: Iterable[str], where: str) -> None:
     """Refuse data paths that leave the table's root or point into its log."""
     for path in paths:
-        plain = path and ".." not in path and ":" not in path and path[0] not in "/_"
+        plain = path and ".." not in path and ":" not in path and path[0] not in "/_."
         if (not plain or "\0" in path) and inside_root(root, path) is None:
             raise UnsafePath(f"{where}: path {path!r} is not inside the table {root}; refusing to use it", path=path)
