@@ -32,11 +32,17 @@
 
 Messages are one sentence that names the thing, the value and the way out. Errors survive pickling, because Spark moves
 them between processes, and carry their facts as attributes (`error.details`), so that callers need not parse text.
+
+`LogWarning` is the one warning: something is wrong with a log, and reading went on.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
+
+
+class LogWarning(UserWarning):
+    """Something is wrong with a log, and reading went on."""
 
 
 class IndexTablesError(Exception):

@@ -19,7 +19,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.core.errors import CorruptLog, LogError, ObjectNotFound, TableNotFound, VersionNotFound
+from indextables.core.errors import (
+    CorruptLog,
+    LogError,
+    LogWarning,
+    ObjectNotFound,
+    TableNotFound,
+    VersionNotFound,
+)
 from indextables.log.actions import registered_schemas
 from indextables.log.checkpoint import NotThisTable, load_checkpoint
 from indextables.log.layout import checkpoint_key, version_key
@@ -35,10 +42,6 @@ from indextables.storage.store import StoredObject
 logger = logging.getLogger("indextables")
 
 _RESTARTS = 3
-
-
-class LogWarning(UserWarning):
-    """Something is wrong with a log, and reading went on."""
 
 
 class _Vanished(Exception):
