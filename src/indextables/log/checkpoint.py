@@ -268,6 +268,8 @@ def _pieces(log: TableLog, snapshot: Snapshot) -> Iterator[bytes]:
 
 def useful_skips(snapshot: Snapshot) -> tuple[SkipAction, ...]:
     """Skip records of live files, and of others while they hold. By the version's own time, so that all writers agree."""
+    if not snapshot.skips:
+        return ()  # without looking at the files, which a state need not have read
     live = paths_in(snapshot.files, [skip.path for skip in snapshot.skips])
     return tuple(skip for skip in snapshot.skips if skip.path in live or (skip.retry_after or 0) > snapshot.timestamp)
 

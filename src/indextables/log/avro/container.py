@@ -113,7 +113,7 @@ def read_long(name: str, view: memoryview | bytes, position: int) -> tuple[int, 
         byte = view[position]
         position += 1
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:
+        if byte < 0x80 and value >> 64 == 0:
             return (value >> 1) ^ -(value & 1), position
         shift += 7
     raise CorruptLog(f"{name} is damaged: a number at byte {position} is too long", object=name)

@@ -18,15 +18,22 @@ Reader = Callable[[bytes, int], tuple[Any, int]]
 
 def decode_records(container: Container) -> list[Any]:
     """Every record of the file: dicts by field name."""
-    read = _Compiler(container.name).compile(container.schema)
+    try:
+        read = _Compiler(container.name).compile(container.schema)
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptLog(
+            f"{container.name} is damaged: its schema is broken ({error!r})", object=container.name
+        ) from error
     records: list[Any] = []
     for count, data in container.records():
         position = 0
         for _ in range(count):
             try:
                 record, position = read(data, position)
-            except (IndexError, struct.error, UnicodeDecodeError) as error:
-                raise CorruptLog(f"{container.name} is damaged: a record cannot be read ({error})") from error
+            except (IndexError, TypeError, struct.error, UnicodeDecodeError) as error:
+                raise CorruptLog(
+                    f"{container.name} is damaged: a record cannot be read ({error})", object=container.name
+                ) from error
             records.append(record)
         if position != len(data):
             raise CorruptLog(

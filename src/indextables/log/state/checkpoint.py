@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from indextables.core import options as opt
+from indextables.core.errors import ForeignTable
 from indextables.log.actions import PROTOCOL_VERSION, ProtocolAction
 from indextables.log.checkpoint import write_checkpoint
 from indextables.log.commit import commit
@@ -30,7 +31,16 @@ class Checkpointed:
 
 
 def checkpoint(log: TableLog, snapshot: Snapshot, *, compact: bool) -> Checkpointed:
-    """Write the snapshot's state, and go on from it."""
+    """Write the snapshot's state, and go on from it.
+
+    A table that another implementation commits by states is refused: it would not find its way from our pointer.
+    """
+    if snapshot.state_committed:
+        raise ForeignTable(
+            f"table {log.url} is committed by another implementation as states, each of them a checkpoint already; commit with "
+            f"{opt.TRANSACTION_ADOPT_FOREIGN.key}=true to take it over for good",
+            url=log.url,
+        )
     if log.options[opt.STATE_FORMAT] == "json":
         return Checkpointed(snapshot, "json", "whole", write_checkpoint(log, snapshot))
     if snapshot.protocol.min_reader_version < PROTOCOL_VERSION:
