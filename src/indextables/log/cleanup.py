@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from indextables.core import options as opt
-from indextables.core.errors import LogError, ObjectNotFound, StorageError
+from indextables.core.errors import LogError, LogReadTimeout, ObjectNotFound, StorageError
 from indextables.log.checkpoint import NotThisTable, fetch_checkpoint, load_checkpoint
 from indextables.log.layout import PROBE, checkpoint_key, version_key
 from indextables.log.listing import Listing, list_states, list_versions
@@ -120,15 +120,23 @@ def _floor(log: TableLog, snapshot: Snapshot, listing: Listing, now: int, retent
 
 
 def _in_force(listing: Listing, moment_ms: int) -> int | None:
-    """The newest version that was there at a moment, by the store's clock."""
-    return max(
-        (number for number, meta in listing.versions.items() if meta.last_modified_ms <= moment_ms), default=None
-    )
+    """The newest version that was there at a moment, by the store's clock, with all that are listed below it.
+
+    A late version of a dropped table can lie above the newest one, with an earlier time than those that reach it.
+    """
+    found = None
+    for number in sorted(listing.versions):
+        if listing.versions[number].last_modified_ms > moment_ms:
+            break
+        found = number
+    return found
 
 
 def _usable(log: TableLog, snapshot: Snapshot, version: int) -> bool:
     try:
         load_checkpoint(log, version, fetch_checkpoint(log, version), snapshot.table_id)
+    except LogReadTimeout:
+        raise  # a slow store says nothing about the checkpoint
     except (NotThisTable, LogError) as error:
         logger.warning("table %s: checkpoint %d is no floor for clean-up: %s", log.url, version, error)
         return False
@@ -149,7 +157,8 @@ def _checkpoints_to_go(
 ) -> list[str]:
     """Checkpoints before their parts, so that a checkpoint that is there is whole; then parts that belong to none."""
     versions = sorted(listing.checkpoints)
-    margin = _in_force(listing, now - retention_ms + safety_ms // 2)
+    moment = now - retention_ms + safety_ms // 2
+    margin = max((number for number, meta in listing.versions.items() if meta.last_modified_ms <= moment), default=None)
     thin_above = max((number for number in versions if margin is None or number <= margin), default=floor)
     kept = log.options[opt.STATE_RETENTION_VERSIONS]
     keep_ms = max(safety_ms, opt.state_retention_ms(log.options))

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from indextables.core.errors import CorruptLog, LogError, ObjectNotFound, TableNotFound, VersionNotFound
+from indextables.core.errors import CorruptLog, LogError, LogReadTimeout, ObjectNotFound, TableNotFound, VersionNotFound
 from indextables.log.actions import registered_schemas
 from indextables.log.checkpoint import NotThisTable, fetch_checkpoint, load_checkpoint
 from indextables.log.layout import version_key
@@ -186,6 +186,8 @@ def _newest_base(
             if patient:
                 raise _Vanished(str(error)) from error
             _unusable(log, found, version, str(error))
+        except LogReadTimeout:
+            raise  # a slow store says nothing about the state
         except LogError as error:
             _unusable(log, found, version, str(error))
     return None
