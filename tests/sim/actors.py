@@ -56,13 +56,23 @@ class Actor:
     """Whether the schedule goes on because of it; the others follow until the last of these has ended."""
     cautious = False
 
-    def __init__(self, sim: Simulation, name: str, operations: int = 40, skew: float = 3 * HOUR, reborn: bool = True) -> None:
+    def __init__(
+        self,
+        sim: Simulation,
+        name: str,
+        operations: int = 40,
+        skew: float = 3 * HOUR,
+        reborn: bool = True,
+        alone: bool = False,
+    ) -> None:
         self.sim = sim
         self.oracle = sim.oracle
         self.name = name
         self.left = operations if sim.cut.operations is None else min(operations, sim.cut.operations)
         self.rng = random.Random(f"actor/{sim.seed}/{name}")
         self._skew = skew
+        self._alone = alone
+        """Whether it finishes its operations though all writers have come to their end."""
         self.task = sim.scheduler.add(name, self.life, cautious=self.cautious, reborn=reborn)
         self.snapshot: Snapshot | None = None
         self.log: TableLog
@@ -85,7 +95,7 @@ class Actor:
         return self.left > 0 and self.goes_on()
 
     def goes_on(self) -> bool:
-        return self.sim.writing()
+        return self._alone or self.sim.writing()
 
     def operate(self) -> None:
         raise NotImplementedError

@@ -257,7 +257,7 @@ class Oracle:
         if truth is None or self.dropping:
             return
         if truth.table_id != snapshot.table_id:
-            if newest and self.undisturbed(began):
+            if newest and not stale and self.undisturbed(began):
                 raise Violation("wrong-table", f"{who} opened table {snapshot.table_id}, which was dropped before it began")
             return
         self.compare(who, truth, snapshot)

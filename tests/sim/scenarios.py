@@ -61,3 +61,146 @@ def general(seed: int, cut: Cut) -> Simulation:
     if chance(seed, "truncator") < 0.2:
         sim.add(Truncator, "T", operations=1)
     return sim
+
+
+@scenario
+def race(seed: int, cut: Cut) -> Simulation:
+    """Writers that overwrite, remove and set properties, each planning on what it read a while ago."""
+    weather = replace(CALM, mutations=0.15, late_answers=0.2, jumps_rate=0.02, jumps=(MINUTE, 9 * MINUTE))
+    sim = Simulation(seed, cut, weather)
+    sim.base(2)
+    kinds = ("append", "overwrite", "replace", "remove", "set")
+    for name in "AB":
+        sim.add(Writer, name, operations=4, hold=0.5, kinds=kinds)
+    sim.add(Checkpointer, "K", operations=1)
+    return sim
+
+
+@scenario
+def exactly(seed: int, cut: Cut) -> Simulation:
+    """An exactly-once writer whose answers get lost, and who starts again without knowing how far it came."""
+    weather = replace(CALM, mutations=0.15, reads=0.03, deaths=0.01, late_answers=0.1)
+    sim = Simulation(seed, cut, weather)
+    sim.base(1)
+    sim.add(Exactly, "E", operations=5)
+    sim.add(Writer, "B", operations=2)
+    sim.add(Checkpointer, "K", operations=1)
+    return sim
+
+
+@scenario
+def handles(seed: int, cut: Cut) -> Simulation:
+    """Handles that nobody used for a day, writers that sleep for days, while others write, sum up and clean up."""
+    weather = replace(
+        CALM,
+        mutations=0.03,
+        freezes=0.03,
+        naps=(11 * MINUTE, 13 * HOUR, 26 * HOUR, 4 * DAY),
+        jumps_rate=0.05,
+        jumps=(MINUTE, 61 * MINUTE, 13 * HOUR, 25 * HOUR),
+    )
+    sim = Simulation(seed, cut, weather, retention=HOUR)
+    sim.base(3, checkpoints_at=(2,))
+    sim.add(Writer, "A", operations=3, kinds=("append",), hold=0.7)
+    sim.add(Writer, "B", operations=4, kinds=("append",))
+    sim.add(Checkpointer, "K", operations=3, alone=True)
+    sim.add(Cleaner, "C", operations=3, alone=True)
+    sim.add(Reader, "R", operations=4, travels=0.0, alone=True)
+    return sim
+
+
+@scenario
+def pointer(seed: int, cut: Cut) -> Simulation:
+    """Two checkpointers, of which the slower one sets the pointer back, and a clean-up that leaves old checkpoints."""
+    weather = replace(
+        CALM, mutations=0.1, freezes=0.03, naps=(61 * MINUTE, 13 * HOUR), jumps_rate=0.05, jumps=(61 * MINUTE, 25 * HOUR)
+    )
+    sim = Simulation(seed, cut, weather, retention=HOUR, **{"state.retention.hours": 500})
+    sim.base(3, checkpoints_at=(1,))
+    sim.add(Writer, "A", operations=4, kinds=("append", "overwrite"))
+    sim.add(Checkpointer, "K", operations=3, hold=0.5, alone=True)
+    sim.add(Checkpointer, "L", operations=3, alone=True)
+    sim.add(Cleaner, "C", operations=3, alone=True)
+    return sim
+
+
+@scenario
+def recreate(seed: int, cut: Cut) -> Simulation:
+    """Somebody creates the table while it is being cleaned up."""
+    weather = replace(CALM, jumps_rate=0.02, jumps=(MINUTE, 61 * MINUTE), mutations=0.03)
+    sim = Simulation(seed, cut, weather, retention=HOUR)
+    sim.base(3, checkpoints_at=(3,))
+    sim.pass_time(2 * DAY)
+    sim.add(Writer, "A", operations=2)
+    sim.add(Cleaner, "C", operations=2, alone=True)
+    sim.add(Creator, "N", operations=2, alone=True)
+    return sim
+
+
+@scenario
+def travel(seed: int, cut: Cut) -> Simulation:
+    """A table that lay idle gets new versions and checkpoints, and is cleaned up: its past stays readable."""
+    weather = replace(CALM, jumps_rate=0.05, jumps=(MINUTE, 61 * MINUTE, 13 * HOUR, 25 * HOUR), mutations=0.03)
+    sim = Simulation(seed, cut, weather, retention=3 * DAY)
+    sim.base(3, checkpoints_at=(1,), every=13 * HOUR)
+    sim.pass_time(pick(seed, "idle", HOUR, 2 * DAY, 5 * DAY))
+    sim.add(Writer, "A", operations=5)
+    sim.add(Checkpointer, "K", operations=4, alone=True)
+    sim.add(Cleaner, "C", operations=4, alone=True)
+    sim.add(Cleaner, "D", operations=2, alone=True)
+    sim.add(Reader, "R", operations=4, travels=0.8, alone=True)
+    return sim
+
+
+@scenario
+def damaged(seed: int, cut: Cut) -> Simulation:
+    """A checkpoint that cannot be read, where a clean-up looks for its floor."""
+    weather = replace(CALM, jumps_rate=0.03, jumps=(MINUTE, 61 * MINUTE, 25 * HOUR), mutations=0.03)
+    sim = Simulation(seed, cut, weather, retention=HOUR)
+    sim.base(4, checkpoints_at=(1, 3), every=13 * HOUR)
+    sim.damage_checkpoint(3)
+    sim.pass_time(DAY)
+    sim.add(Writer, "A", operations=3)
+    sim.add(Checkpointer, "K", operations=1, alone=True)
+    sim.add(Cleaner, "C", operations=3, alone=True)
+    return sim
+
+
+@scenario
+def drop(seed: int, cut: Cut) -> Simulation:
+    """The table is dropped and created again under writers, checkpointers, cleaners and readers of the old one."""
+    weather = replace(
+        CALM, mutations=0.12, late_answers=0.1, freezes=0.01, naps=(2 * MINUTE, 3 * HOUR, 25 * HOUR), jumps_rate=0.03
+    )
+    sim = Simulation(seed, cut, weather, retention=30 * HOUR)
+    sim.base(3, checkpoints_at=(2,) if seed % 2 else ())
+    sim.add(Dropper, "X", operations=1, alone=True)
+    sim.add(Writer, "A", operations=5, hold=0.6)
+    sim.add(Writer, "B", operations=5, hold=0.6, kinds=("append",))
+    sim.add(Checkpointer, "K", operations=3, hold=0.4)
+    sim.add(Cleaner, "C", operations=2)
+    sim.add(Reader, "R", operations=5)
+    return sim
+
+
+@scenario
+def cached(seed: int, cut: Cut) -> Simulation:
+    """Processes that remember what they read."""
+    weather = replace(CALM, mutations=0.05, jumps_rate=0.01, jumps=(MINUTE,))
+    sim = Simulation(seed, cut, weather)
+    sim.base(2)
+    sim.add(Writer, "A", operations=3)
+    sim.add(Writer, "B", operations=3, hold=0.0)
+    sim.add(Reader, "R", operations=4)
+    return sim
+
+
+@scenario
+def unanswered(seed: int, cut: Cut) -> Simulation:
+    """Writers whose store answers so rarely that they cannot learn what became of their commits."""
+    weather = replace(CALM, mutations=0.35, reads=0.1, jumps_rate=0.02, jumps=(MINUTE, 12 * MINUTE, 61 * MINUTE))
+    sim = Simulation(seed, cut, weather)
+    sim.base(1)
+    sim.add(Writer, "A", operations=4, kinds=("append",))
+    sim.add(Writer, "B", operations=4, kinds=("append", "replace"))
+    return sim

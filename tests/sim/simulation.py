@@ -18,13 +18,14 @@ from indextables.log.checkpoint import write_checkpoint
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.create import create_log
+from indextables.log.layout import checkpoint_key
 from indextables.log.open import LogWarning, open_log
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
 from sim.oracle import Oracle
 from sim.scheduler import Scheduler, show
 from sim.weather import SAFETY_HOURS, Cut, Weather
-from sim.world import HOUR, SimClock, SimStore, Violation, World
+from sim.world import HOUR, Request, SimClock, SimStore, Violation, World
 
 if TYPE_CHECKING:
     from sim.actors import Actor
@@ -165,6 +166,10 @@ class Simulation:
 
     def quick_checkpoint(self) -> None:
         assert write_checkpoint(self.direct, open_log(self.direct))
+
+    def damage_checkpoint(self, version: int) -> None:
+        """Bytes rot: the object is there, and cannot be read."""
+        self.world.carry_out(Request("put", checkpoint_key(version), b'{"checkpointInfo":{"checksum":"xxh3:0"}}\n'))
 
     def base(self, versions: int, *, checkpoints_at: tuple[int, ...] = (), every: float = 30 * 60.0) -> None:
         """A table with some appends."""

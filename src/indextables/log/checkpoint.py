@@ -49,6 +49,7 @@ class _Whole(msgspec.Struct):
     """The shape of a checkpoint, or of a list of parts, that is one JSON object."""
 
     parts: list[str] | None = None
+    tableId: str | None = None  # noqa: N815 - the name on disk
     protocol: ProtocolAction | None = None
     metaData: MetadataAction | None = None  # noqa: N815 - the name on disk
     add: list[AddAction] | None = None
@@ -74,17 +75,17 @@ def load_checkpoint(log: TableLog, version: int, found: StoredObject, table_id: 
         known: Snapshot | None = log.cache.get("checkpoint", key, now=log.clock.boot(), ttl_seconds=ttl)
         if known is not None:
             return known
-    snapshot = _snapshot_of(log, version, found, _read_actions(log, version, found), table_id)
+    snapshot = _snapshot_of(log, version, found, _read_actions(log, version, found, table_id), table_id)
     if log.caching and table_id is not None:
         log.cache.put("checkpoint", key, snapshot, now=log.clock.boot())
     return snapshot
 
 
-def _read_actions(log: TableLog, version: int, found: StoredObject) -> Actions:
+def _read_actions(log: TableLog, version: int, found: StoredObject, table_id: str | None) -> Actions:
     key = found.meta.key
     name = f"{log.url}/{key}"
     text = unpack(name, found.data, log.options[opt.TRANSACTION_MAX_VERSION_FILE_BYTES])
-    parts = _part_keys(name, version, text)
+    parts = _part_keys(name, version, text, table_id)
     if parts is None:
         return decode_checkpoint(log, key, text)
     pieces = log.side_by_side([partial(_read_part, log, part) for part in parts])
@@ -104,8 +105,10 @@ def _read_part(log: TableLog, key: str) -> Actions:
     return decode_checkpoint(log, key, text)
 
 
-def _part_keys(name: str, version: int, text: bytes) -> list[str] | None:
-    """The keys of the parts, where the text is a list of parts."""
+def _part_keys(name: str, version: int, text: bytes, table_id: str | None) -> list[str] | None:
+    """The keys of the parts, where the text is a list of parts. One of another table is known before any part is read:
+    its parts went when that table was dropped.
+    """
     first, _, rest = text.partition(b"\n")
     if rest.strip() or b'"parts"' not in first:
         return None
@@ -115,6 +118,8 @@ def _part_keys(name: str, version: int, text: bytes) -> list[str] | None:
         raise CorruptLog(f"{name} is damaged: {error}", object=name) from error
     if whole.parts is None:
         return None
+    if None not in (whole.tableId, table_id) and whole.tableId != table_id:
+        raise NotThisTable(f"{name} belongs to table {whole.tableId}, not to {table_id}")
     for part in whole.parts:
         if "/" in part or not part.startswith(f"{version:020d}.checkpoint."):
             raise CorruptLog(f"{name} names a part {part!r} that cannot be one of its own", object=name)
@@ -202,6 +207,7 @@ def write_checkpoint(log: TableLog, snapshot: Snapshot) -> bool:
         body = msgspec.json.encode(
             {
                 "version": snapshot.version,
+                "tableId": snapshot.table_id,
                 "checkpointId": checkpoint_id,
                 "parts": names,
                 "createdTime": log.clock.wall_ms(),

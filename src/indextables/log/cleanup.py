@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from indextables.core import options as opt
-from indextables.core.errors import LogError, ObjectNotFound, StorageError
+from indextables.core.errors import LogError, LogReadTimeout, ObjectNotFound, StorageError
 from indextables.log.checkpoint import NotThisTable, load_checkpoint
 from indextables.log.layout import PROBE, checkpoint_key, version_key
 from indextables.log.listing import Listing, list_states, list_versions
@@ -124,10 +124,16 @@ def _floor(log: TableLog, snapshot: Snapshot, listing: Listing, now: int, retent
 
 
 def _in_force(listing: Listing, moment_ms: int) -> int | None:
-    """The newest version that was there at a moment, by the store's clock."""
-    return max(
-        (number for number, meta in listing.versions.items() if meta.last_modified_ms <= moment_ms), default=None
-    )
+    """The newest version that was there at a moment, by the store's clock, with all that are listed below it.
+
+    A late version of a dropped table can lie above the newest one, with an earlier time than those that reach it.
+    """
+    found = None
+    for number in sorted(listing.versions):
+        if listing.versions[number].last_modified_ms > moment_ms:
+            break
+        found = number
+    return found
 
 
 def _usable(log: TableLog, snapshot: Snapshot, version: int, key: str) -> bool:
@@ -138,6 +144,8 @@ def _usable(log: TableLog, snapshot: Snapshot, version: int, key: str) -> bool:
             load_checkpoint(log, version, found, snapshot.table_id)
             return True
         state = decode_state(f"{log.url}/{key}", found.data, version)
+    except LogReadTimeout:
+        raise  # a slow store says nothing about the state
     except (NotThisTable, LogError) as error:
         logger.warning("table %s: state %d is no floor for clean-up: %s", log.url, version, error)
         return False
@@ -163,7 +171,8 @@ def _states_to_go(
     """A checkpoint goes before its parts, so that one that is there is whole; then parts that belong to none."""
     bases = listing.bases
     versions = sorted(bases)
-    margin = _in_force(listing, now - retention_ms + safety_ms // 2)
+    moment = now - retention_ms + safety_ms // 2
+    margin = max((number for number, meta in listing.versions.items() if meta.last_modified_ms <= moment), default=None)
     thin_above = max((number for number in versions if margin is None or number <= margin), default=floor)
     kept = log.options[opt.STATE_RETENTION_VERSIONS]
     keep_ms = max(safety_ms, opt.state_retention_ms(log.options))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, count
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from typing import Any, cast
 
 import msgspec
@@ -65,7 +65,6 @@ _ATTRIBUTE = {field.encode_name: field.name for field in msgspec.structs.fields(
 _ADDS_AT_A_TIME = 256
 _REMOVED = -1
 _path_of = attrgetter("path")
-_items_of = methodcaller("values")
 
 
 Version = tuple[int, int, Actions]
@@ -92,17 +91,18 @@ def files_table(
 
 def _integers(values: Sequence[int] | IntArray) -> pa.Array:
     """Without `pa.array`, which imports all of numpy.ma when it meets the first numpy array of a process."""
-    numbers = np.asarray(values, np.int64)
+    numbers = np.ascontiguousarray(values, np.int64)
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _by_field(adds: Sequence[AddAction]) -> dict[str, list[Any]]:
     """The values of each field. A few actions at a time, so that they are still in the processor's cache for the next field."""
-    values: list[list[Any]] = [[] for _ in _ATTRIBUTE]
+    values: list[list[Any]] = [[None] * len(adds) for _ in _ATTRIBUTE]
     for start in range(0, len(adds), _ADDS_AT_A_TIME):
-        rows = map(msgspec.structs.astuple, adds[start : start + _ADDS_AT_A_TIME])
+        part = slice(start, min(start + _ADDS_AT_A_TIME, len(adds)))
+        rows = map(msgspec.structs.astuple, adds[part])
         for column, some in zip(values, zip(*rows, strict=True), strict=True):
-            column.extend(some)
+            column[part] = some
     return dict(zip(_ATTRIBUTE, values, strict=True))
 
 
@@ -119,7 +119,7 @@ def _map_column(values: list[dict[str, str | None] | None]) -> pa.Array:
     offsets = np.zeros(len(maps) + 1, np.int32)
     np.cumsum(np.fromiter(map(len, maps), np.int32, len(maps)), out=offsets[1:])
     keys = pa.array(list(chain.from_iterable(maps)), pa.string())
-    items = pa.array(list(chain.from_iterable(map(_items_of, maps))), pa.string())
+    items = pa.array(list(chain.from_iterable(map(dict.values, maps))), pa.string())
     ends = pa.Array.from_buffers(pa.int32(), len(offsets), [None, pa.py_buffer(offsets)])
     array = pa.MapArray.from_arrays(ends, keys, items)
     return array if missing is None else pc.if_else(pa.array(missing), pa.scalar(None, _TEXT_MAP), array)

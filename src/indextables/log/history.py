@@ -25,6 +25,8 @@ from indextables.log.refresh import open_current
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog, VersionFile
 
+_LOOKS = 3
+
 HISTORY_SCHEMA = pa.schema(
     [
         pa.field("version", pa.int64(), nullable=False),
@@ -221,8 +223,23 @@ def _timed(log: TableLog, snapshot: Snapshot, versions: list[VersionFile]) -> It
         yield version, timestamp
 
 
+class _Vanished(Exception):
+    """A listed version was gone when its time was looked up."""
+
+
 def version_at(log: TableLog, timestamp_ms: int) -> int:
     """The newest version at or before a time."""
+    for _ in range(_LOOKS):
+        try:
+            return _version_at(log, timestamp_ms)
+        except _Vanished as gone:
+            vanished = gone
+    raise VersionNotFound(
+        f"table {log.url}: {vanished} was cleaned up while its time was looked up; ask for a later time", url=log.url
+    )
+
+
+def _version_at(log: TableLog, timestamp_ms: int) -> int:
     newest = open_current(log)
     if timestamp_ms >= newest.timestamp:
         return newest.version
@@ -258,10 +275,8 @@ class _Times:
         self._newest = newest
         self._run = run
         self._all: list[int] | None = None
-        first = log.read_versions(run[:1], newest.table_id)
-        if first and first[0] is not None and first[0].actions.table_id is None:
-            versions = [v for v in log.read_versions(run, newest.table_id) if v is not None]
-            self._all = [timestamp for _, timestamp in _timed(log, newest, versions)]
+        if run and self._read(run[:1])[0].actions.table_id is None:
+            self._all = [timestamp for _, timestamp in _timed(log, newest, self._read(run))]
 
     def __len__(self) -> int:
         return len(self._run)
@@ -270,11 +285,18 @@ class _Times:
         if self._all is not None:
             return self._all[index]
         while index >= 0:
-            version = self._log.read_versions([self._run[index]], self._newest.table_id)[0]
-            if version is not None and version.belongs_to(self._newest.table_id):
+            version = self._read([self._run[index]])[0]
+            if version.belongs_to(self._newest.table_id):
                 return version.timestamp
             index -= 1
         return -1
+
+    def _read(self, numbers: list[int]) -> list[VersionFile]:
+        found = self._log.read_versions(numbers, self._newest.table_id)
+        for number, version in zip(numbers, found, strict=True):
+            if version is None:
+                raise _Vanished(f"version {number}")
+        return [version for version in found if version is not None]
 
 
 def open_at(log: TableLog, *, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from indextables.core.errors import (
     CorruptLog,
     LogError,
+    LogReadTimeout,
     LogWarning,
     ObjectNotFound,
     TableNotFound,
@@ -190,6 +191,8 @@ def _newest_base(
             if how.patient:
                 raise _Vanished(str(error)) from error
             _unusable(log, found, version, str(error))
+        except LogReadTimeout:
+            raise  # a slow store says nothing about the state
         except LogError as error:
             _unusable(log, found, version, str(error))
     return None

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from indextables.core.errors import CommitError, SchemaError
-from indextables.core.options import PREFIX, Options
+from indextables.core.errors import CommitError, OptionError, SchemaError
+from indextables.core.options import PREFIX, Family, Option, Options, table_options
+from indextables.core.options.bag import resolve
 from indextables.log.actions import SCHEMA_KEY, AddAction, TxnAction
 from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change, MetadataUpdate
@@ -81,19 +82,31 @@ def _paths(removes: Iterable[str]) -> tuple[str, ...]:
 
 
 def _properties(properties: Mapping[str, Any]) -> dict[str, str | None]:
-    """Properties under our prefix must be options that a table can carry; all others are the user's own."""
-    ours = {key: value for key, value in properties.items() if key.lower().startswith(PREFIX) and value is not None}
-    canonical = {key.lower(): (key, value) for key, value in Options(ours).explicit().items()}
+    """Options that a table carries, with our prefix or without it, are checked and get their one spelling. Nothing else may
+    stand under the prefix; all other properties are the user's own.
+    """
     result: dict[str, str | None] = {}
+    options: dict[str, Any] = {}
     for key, value in properties.items():
         if key.startswith(SCHEMA_KEY):
             raise SchemaError(f"property {key!r} is written by the table itself")
-        known = canonical.get(key.lower())
-        if known is not None:
-            result[known[0]] = known[1]
-        else:
+        entry = resolve(key)
+        if not key.lower().startswith(PREFIX) and (entry is None or entry.scope != "table"):
             result[key] = None if value is None else str(value)
-    return result
+        elif value is None:
+            result |= {key: None, _spelled(key, entry): None}
+        else:
+            options[key] = value
+    checked = Options(options)
+    session = sorted(checked.explicit().keys() - table_options(checked).keys())
+    if session:
+        raise OptionError(f"{', '.join(session)} cannot be a property of a table: set it where the table is opened")
+    return result | checked.explicit()
+
+
+def _spelled(key: str, entry: Option[Any] | Family | None) -> str:
+    full = key if key.lower().startswith(PREFIX) else PREFIX + key
+    return full if entry is None else entry.key + full[len(entry.key) :]
 
 
 def _txn(txn: Txn | None) -> TxnAction | None:

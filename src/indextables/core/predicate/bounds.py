@@ -49,6 +49,7 @@ from indextables.core.predicate.ast import (
     columns_of,
     push_down_not,
 )
+from indextables.core.predicate.coerce import is_comparable
 from indextables.core.predicate.evaluate import evaluate_leaf, normalized
 from indextables.core.values import is_text
 
@@ -334,6 +335,8 @@ def _key(value: Any) -> Any:
 def _comparable(side: Any, arrow_type: pa.DataType, length: int) -> Any:
     """Bounds as arrays that Arrow orders as Spark does."""
     target: pa.DataType
+    if not is_comparable(arrow_type):
+        return pa.nulls(length, pa.int8())
     if is_text(arrow_type):
         target = pa.binary()
     elif pa.types.is_boolean(arrow_type):

@@ -1,0 +1,211 @@
+"""Bugs put into the code from outside, one at a time, to show that the simulation finds them.
+
+Each is a rule of the protocol left out. `kinds` are the violations it must show up as: a bug that is found for another reason
+is a bug of the simulation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest import mock
+
+import indextables.log.cleanup as cleanup_module
+import indextables.log.commit as commit_module
+import indextables.log.create as create_module
+import indextables.log.open as open_module
+import indextables.log.refresh as refresh_module
+import indextables.log.snapshot as snapshot_module
+from indextables.core import options as opt
+from indextables.core.errors import StorageError
+from indextables.log.actions import Actions
+from indextables.log.cache import LogCache
+from indextables.log.conflicts import Change, Decision
+from indextables.log.layout import version_key
+from indextables.log.listing import Listing, list_versions
+from indextables.log.snapshot import Snapshot
+from indextables.log.tablelog import TableLog
+from sim.actors import Writer
+
+Patch = contextlib.AbstractContextManager[Any]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A bug: what is wrong, the scenario made for it, how it shows, and how it is put in."""
+
+    number: int
+    name: str
+    about: str
+    scenario: str
+    kinds: frozenset[str]
+    put_in: Callable[[], list[Patch]]
+
+
+PLANTED: dict[str, Planted] = {}
+
+
+def planted(number: int, name: str, scenario: str, *kinds: str) -> Callable[[Callable[[], list[Patch]]], None]:
+    def register(put_in: Callable[[], list[Patch]]) -> None:
+        PLANTED[name] = Planted(number, name, (put_in.__doc__ or "").strip(), scenario, frozenset(kinds), put_in)
+
+    return register
+
+
+@contextlib.contextmanager
+def plant(name: str) -> Iterator[None]:
+    """The code with this bug in it."""
+    with contextlib.ExitStack() as stack:
+        for patch in PLANTED[name].put_in():
+            stack.enter_context(patch)
+        yield
+
+
+@planted(1, "no-revalidation", "race", "overwrite-kept", "removed-dead", "lost-update", "merged-dead")
+def _no_revalidation() -> list[Patch]:
+    """A commit that lost a race is written again as it was planned."""
+    real = commit_module.decide
+
+    def decide(change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> Decision:
+        return real(change, read, read, now_ms)
+
+    return [mock.patch.object(commit_module, "decide", decide)]
+
+
+@planted(2, "no-read-back", "race", "twice", "failed-visible")
+def _no_read_back() -> list[Patch]:
+    """A create without an answer is taken for lost."""
+
+    def read_back(log: TableLog, number: int, txn_id: str) -> str:
+        return "lost"
+
+    return [mock.patch.object(commit_module, "_read_back", read_back)]
+
+
+@planted(3, "another-number", "race", "gap", "twice", "acked-hidden")
+def _another_number() -> list[Patch]:
+    """While the fate of one number is open the next one is tried."""
+    real = commit_module._create
+
+    def create(log: TableLog, current: Snapshot, number: int, body: bytes, txn_id: str) -> str:
+        try:
+            log.store.create(version_key(number), body)
+        except StorageError:
+            fate = commit_module._read_back(log, number, txn_id)
+            return fate or real(log, current, number + 1, body, txn_id)
+        return "won"
+
+    return [mock.patch.object(commit_module, "_create", create)]
+
+
+@planted(4, "no-reopen", "handles", "stale-read", "acked-hidden", "hidden", "bricked", "broken", "wrong-read")
+def _no_reopen() -> list[Patch]:
+    """A snapshot that was not checked for longer than half the safety age is refreshed, not opened."""
+
+    def too_old(log: TableLog, snapshot: Snapshot) -> bool:
+        return False
+
+    return [mock.patch.object(module, "too_old", too_old) for module in (refresh_module, commit_module)]
+
+
+@planted(5, "pointer-believed", "pointer", "hidden", "bricked", "unreadable", "stale-read", "wrong-read", "broken")
+def _pointer_believed() -> list[Patch]:
+    """The checkpoint that the pointer names is taken for the newest."""
+    real = open_module._newest_base
+
+    def newest_base(log: TableLog, found: Any, at: int | None, **more: Any) -> Snapshot | None:
+        if found.hinted is not None and at is None:
+            listing: Listing = found.listing
+            listing.checkpoints = {number: meta for number, meta in listing.checkpoints.items() if number == found.start}
+        return real(log, found, at, **more)
+
+    return [mock.patch.object(open_module, "_newest_base", newest_base)]
+
+
+@planted(6, "zero-recreated", "recreate", "created-over")
+def _zero_recreated() -> list[Patch]:
+    """Clean-up deletes version 0 like any other, and whoever finds none creates it."""
+    real = cleanup_module._versions_to_go
+
+    def versions_to_go(listing: Listing, floor: int, *more: Any) -> list[str]:
+        return [version_key(0)] * (floor > 0) + real(listing, floor, *more)
+
+    return [
+        mock.patch.object(cleanup_module, "_versions_to_go", versions_to_go),
+        mock.patch.object(create_module, "_refuse_remains", lambda log: None),
+    ]
+
+
+@planted(7, "seed-gates", "travel", "travel")
+def _seed_gates() -> list[Patch]:
+    """Version files go when they are older than the retention and below the newest checkpoint."""
+
+    def make_plan(log: TableLog, snapshot: Snapshot) -> cleanup_module.Plan:
+        listing = list_versions(log.store, 0)
+        newest_checkpoint = max(listing.checkpoints, default=-1)
+        oldest_ms = cleanup_module._store_time(log) - opt.log_retention_ms(log.options)
+        keys = [
+            meta.key
+            for number, meta in sorted(listing.versions.items())
+            if 0 < number < min(newest_checkpoint, listing.newest_version) and meta.last_modified_ms < oldest_ms
+        ]
+        return cleanup_module.Plan(keys, newest_checkpoint)
+
+    return [mock.patch.object(cleanup_module, "make_plan", make_plan)]
+
+
+@planted(8, "floor-unusable", "damaged", "unreadable", "travel", "bricked", "hidden", "broken")
+def _floor_unusable() -> list[Patch]:
+    """Clean-up does not look whether the checkpoint that replaces version files can be read."""
+    return [mock.patch.object(cleanup_module, "_usable", lambda *_: True)]
+
+
+@planted(9, "winners-only", "exactly", "batch-twice")
+def _winners_only() -> list[Patch]:
+    """An exactly-once batch is looked for among the versions that won since, not in the snapshot it was planned on."""
+    real = commit_module.decide
+
+    def decide(change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> Decision:
+        won = {app: txn for app, txn in current.transactions.items() if read.transactions.get(app) != txn}
+        return real(change, read, replace(current, transactions=won), now_ms)
+
+    return [mock.patch.object(commit_module, "decide", decide)]
+
+
+@planted(10, "dropped-applied", "drop", "wrong-read", "hidden", "removed-dead", "unreadable", "wrong-time")
+def _dropped_applied() -> list[Patch]:
+    """A late version of a dropped table is applied to the one that came after it."""
+
+    def apply_version(snapshot: Snapshot, version: int, timestamp: int, actions: Actions) -> Snapshot:
+        return snapshot_module._fold(snapshot, version, max(timestamp, snapshot.timestamp + 1), actions)
+
+    modules = (open_module, refresh_module, commit_module)
+    return [mock.patch.object(module, "apply_version", apply_version) for module in modules]
+
+
+@planted(11, "stale-cache", "cached", "stale-read")
+def _stale_cache() -> list[Patch]:
+    """What a process remembers of a table is handed out without a look at the store."""
+    return [mock.patch.object(refresh_module, "refresh", lambda log, snapshot: snapshot)]
+
+
+@planted(11, "cache-by-path", "drop", "wrong-read", "wrong-table", "stale-read")
+def _cache_by_path() -> list[Patch]:
+    """Versions are remembered by their number alone, whatever table they belong to."""
+    real_get, real_put = LogCache.get, LogCache.put
+
+    def get(self: LogCache, kind: Any, key: Any, **more: Any) -> Any:
+        return real_get(self, kind, ("", *key[1:]) if kind == "version" else key, **more)
+
+    def put(self: LogCache, kind: Any, key: Any, value: Any, **more: Any) -> None:
+        real_put(self, kind, ("", *key[1:]) if kind == "version" else key, value, **more)
+
+    return [mock.patch.object(LogCache, "get", get), mock.patch.object(LogCache, "put", put)]
+
+
+@planted(12, "abort-unknown", "unanswered", "data-gone")
+def _abort_unknown() -> list[Patch]:
+    """A writer that does not know what became of its commit deletes what it uploaded for it."""
+    return [mock.patch.object(Writer, "left_open", Writer.abort)]

@@ -1,0 +1,84 @@
+"""The public names and their signatures. A change here is a change for everybody who uses the package."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from types import FunctionType
+from typing import Any
+
+import msgspec
+
+import indextables
+from indextables import AddAction, Changes, Commit, Table
+
+SIGNATURES = {
+    "create": "(url, schema, partition_by=(), options=None, if_exists='error')",
+    "open": "(url, version=None, timestamp=None, options=None)",
+    "refresh": "(self)",
+    "commit_files": "(self, adds=(), removes=(), properties=None, txn=None, operation='WRITE', data_change=True)",
+    "files": "(self, where=None)",
+    "history": "(self, limit=None)",
+    "changes": "(self, since)",
+    "log": "(self, include_all=False)",
+    "skips": "(self)",
+}
+PROPERTIES = {"version", "schema", "partition_columns", "properties", "url", "id"}
+ADD_FIELDS = """
+    path partition_values size modification_time data_change stats tags min_values max_values num_records
+    footer_start_offset footer_end_offset hotcache_start_offset hotcache_length has_footer_offsets time_range_start
+    time_range_end split_tags delete_opstamp num_merge_ops doc_mapping_json doc_mapping_ref uncompressed_size_bytes
+    companion_source_files companion_delta_version companion_fast_field_mode
+"""
+HISTORY = ["version", "timestamp", "operation", "parameters", "metrics", "txn_id", "read_version", "engine"]
+
+
+def signature(function: Any) -> str:
+    found = inspect.signature(function)
+    bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in found.parameters.values()]
+    return str(found.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+
+
+def test_the_package() -> None:
+    assert {"AddAction", "Changes", "Commit", "Table", "__version__"} <= set(indextables.__all__)
+    assert all(hasattr(indextables, name) for name in indextables.__all__)
+    assert indextables.__version__.count(".") == 2
+
+
+def test_the_methods_of_a_table() -> None:
+    found = {name: signature(getattr(Table, name)) for name in SIGNATURES}
+    assert found == SIGNATURES
+
+
+def test_the_properties_of_a_table() -> None:
+    assert {name for name, value in vars(Table).items() if isinstance(value, property)} >= PROPERTIES
+
+
+def test_everything_public_says_what_it_does() -> None:
+    for name, value in vars(Table).items():
+        inner = value.__func__ if isinstance(value, classmethod) else value
+        if not name.startswith("_") and isinstance(inner, FunctionType | property):
+            assert inner.__doc__, name
+
+
+def test_an_add_action() -> None:
+    assert [field.name for field in msgspec.structs.fields(AddAction)] == ADD_FIELDS.split()
+    assert signature(AddAction).startswith("(path, partition_values=")
+
+
+def test_what_verbs_return() -> None:
+    names = [field.name for field in dataclasses.fields(Commit)]
+    assert names == ["version", "txn_id", "metrics", "written", "reason"]
+    assert [field.name for field in dataclasses.fields(Changes)] == ["adds", "removes", "version"]
+
+
+def test_the_columns_of_tables_that_verbs_return() -> None:
+    from indextables.log.files import FILE_SCHEMA
+    from indextables.log.history import HISTORY_SCHEMA, LOG_SCHEMA
+    from indextables.table.skips import SKIPS_SCHEMA
+
+    assert HISTORY_SCHEMA.names == HISTORY
+    assert LOG_SCHEMA.names == ["version", "timestamp", "action", "path", "json"]
+    assert SKIPS_SCHEMA.names[:4] == ["path", "skipTimestamp", "reason", "operation"]
+    on_disk = {field.encode_name for field in msgspec.structs.fields(AddAction)}
+    assert set(FILE_SCHEMA.names) == on_disk | {"addedAtVersion", "addedAtTimestamp"}
