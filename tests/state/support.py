@@ -264,6 +264,12 @@ def grown(log: TableLog, files: pa.Table, *partition_columns: str) -> Snapshot:
     return replace(start, file_set=FileSet(files))
 
 
+def foreign_metadata(*partition_columns: str, **configuration: str) -> dict[str, Any]:
+    """The metaData line of another implementation's table with the columns above."""
+    fields = {"schemaString": SCHEMA, "partitionColumns": list(partition_columns), "configuration": configuration}
+    return {"metaData": METADATA["metaData"] | fields}
+
+
 def foreign_item(path: str, entries: Sequence[Mapping[str, Any]], **fields: Any) -> dict[str, Any]:
     """A manifest as the original implementation's states name it: no bounds unless given, no counts worth anything."""
     return {
@@ -284,6 +290,7 @@ def put_foreign_state(
     *,
     bounds: Mapping[str, Any] | None = None,
     codec: str = "zstandard",
+    metadata: Mapping[str, Any] = METADATA,
     **fields: Any,
 ) -> None:
     """A state as the original implementation writes it. `manifests`: entries by the path under which the state names them.
@@ -307,7 +314,7 @@ def put_foreign_state(
         "tombstones": [],
         "schemaRegistry": {},
         "protocolVersion": 4,
-        "metadata": json.dumps(METADATA),
+        "metadata": json.dumps(metadata),
     }
     store.put(state_key(version), avro_bytes(ORIGINAL_STATE, [record | fields]))
     pointer = {"version": version, "size": count, "numFiles": count, "parts": None, "checkpointId": None}

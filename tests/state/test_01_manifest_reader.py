@@ -138,7 +138,7 @@ def test_read_truncated_manifest() -> None:
     entries = [entry(number) for number in range(2500)]
     blocks = avro_bytes(FILE_ENTRY, entries, "null", sync_interval=50_000)
     ends = [block.offset + block.size for block in fastavro.block_reader(io.BytesIO(blocks))][:-1]
-    assert len(ends) > 3
+    assert len(ends) == 3
     bare = replace(item, num_entries=2500, length=None, checksum=None)
     store.put(key, blocks)
     assert load_manifest(log, 1, bare, ["path"]).num_rows == 2500
