@@ -42,7 +42,16 @@ class Weather:
     freezes: float = 0.004
     late_answers: float = 0.1
     jumps_rate: float = 0.012
-    jumps: tuple[float, ...] = (MINUTE, 9 * MINUTE, 12 * MINUTE, 31 * MINUTE, 61 * MINUTE, 130 * MINUTE, 13 * HOUR, 25 * HOUR)
+    jumps: tuple[float, ...] = (
+        MINUTE,
+        9 * MINUTE,
+        12 * MINUTE,
+        31 * MINUTE,
+        61 * MINUTE,
+        130 * MINUTE,
+        13 * HOUR,
+        25 * HOUR,
+    )
     naps: tuple[float, ...] = (2 * MINUTE, 11 * MINUTE, 3 * HOUR, 13 * HOUR, 25 * HOUR, 4 * DAY)
     patience: float = 5 * MINUTE
     """How long an actor that is not asleep may wait for its turn inside an operation."""
