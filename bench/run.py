@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
-from itertools import count
 from pathlib import Path
 
 import measure
@@ -44,8 +43,8 @@ class Sizes:
         self.files = self.versions * BATCH
         self.many = 100_000 if quick else 1_000_000
         self.big_commits = 10
-        self.cold_rounds = 3 if quick else 9
-        self.commit_rounds = 5 if quick else 11
+        self.cold_rounds = 3 if quick else 7
+        self.commit_rounds = 5 if quick else 9
         self.own_rounds = 15 if quick else 45
 
 
@@ -97,46 +96,73 @@ def _cold_turn(module: str, where: Path) -> Callable[[int], measure.Cold]:
     return lambda _number: once(measure.cold, module, where)
 
 
+class Warm:
+    """Tables that are kept open, each in a worker of its own, and how many files they must have."""
+
+    def __init__(self, data: Path, sizes: Sizes) -> None:
+        self.folders = {OURS: data / "ours", DELTA: data / "delta", ICEBERG: data / "iceberg", MANY: data / "ours-many"}
+        self.files = {name: sizes.many if name == MANY else sizes.files for name in self.folders}
+        self.workers = {name: Worker() for name in self.folders}
+        self.next_file = sizes.many
+
+    def open(self, name: str) -> None:
+        live = self.workers[name].call(measure.open_handle, MODULES.get(name, "ours"), self.folders[name])
+        _expect(name, live, self.files[name])
+
+    def commit(self, name: str) -> float:
+        self.next_file += BATCH
+        self.files[name] += BATCH
+        return self.workers[name].call(measure.commit, self.next_file, BATCH)
+
+    def first_commit(self, name: str) -> float:
+        self.open(name)
+        return self.commit(name)
+
+    def refresh(self, name: str) -> float:
+        return self.workers[name].call(measure.refresh, 10)
+
+    def peak_mb(self, name: str) -> float:
+        live, peak = self.workers[name].call(measure.live_and_peak)
+        _expect(name, live, self.files[name])
+        return peak
+
+    def close(self) -> None:
+        for worker in self.workers.values():
+            worker.close()
+
+
 def warm_rows(data: Path, sizes: Sizes) -> list[Row]:
-    """Commits and refreshes of tables that are kept open."""
-    folders = {OURS: "ours", DELTA: "delta", ICEBERG: "iceberg", MANY: "ours-many"}
-    before = {name: sizes.many if name == MANY else sizes.files for name in folders}
-    workers = {name: Worker() for name in folders}
-    batches = count()
+    """Commits to and refreshes of tables that are open."""
+    warm = Warm(data, sizes)
 
-    def turns(names: list[str], call: Callable[..., float]) -> dict[str, Callable[[int], float]]:
-        def turn(name: str) -> float:
-            arguments = (10,) if call is measure.refresh else (sizes.many + next(batches) * BATCH, BATCH)
-            return workers[name].call(call, *arguments)
-
-        return {name: lambda _number, name=name: turn(name) for name in names}
+    def rounds(number: int, names: list[str], call: Callable[[str], float]) -> dict[str, list[float]]:
+        return measure.rounds(number, {name: lambda _number, name=name: call(name) for name in names})
 
     try:
-        for name, folder in folders.items():
-            live = workers[name].call(measure.open_handle, MODULES.get(name, "ours"), data / folder)
-            _expect(name, live, before[name])
-        commits = measure.rounds(sizes.commit_rounds, turns(SUBJECTS, measure.commit))
-        disk = {"disk": lambda _number: measure.bare_commit(data / "bare")}
-        own = measure.rounds(sizes.own_rounds, {**turns([OURS, MANY], measure.commit), **disk})
-        refreshes = measure.rounds(sizes.commit_rounds, turns(SUBJECTS, measure.refresh))
-        ends = {name: worker.call(measure.live_and_peak) for name, worker in workers.items()}
+        firsts = rounds(sizes.cold_rounds, SUBJECTS, warm.first_commit)
+        commits = rounds(sizes.commit_rounds, SUBJECTS, warm.commit)
+        refreshes = rounds(sizes.commit_rounds, SUBJECTS, warm.refresh)
+        warm.open(MANY)
+        own = rounds(sizes.own_rounds, [OURS, MANY, "disk"], lambda name: _commit_or_bare(warm, name, data))
+        peaks = {name: warm.peak_mb(name) for name in warm.folders}
     finally:
-        for worker in workers.values():
-            worker.close()
-    rounds = {OURS: [commits, own], MANY: [own], DELTA: [commits], ICEBERG: [commits]}
-    for name, taken in rounds.items():
-        _expect(name, ends[name][0], before[name] + BATCH * sum(len(results[name]) + 1 for results in taken))
-    peaks = {name: peak for name, (_, peak) in ends.items()}
+        warm.close()
     few, many, bare = (Spread.of(own[name]) for name in (OURS, MANY, "disk"))
     beside = (
         f"{many.middle / few.middle:.2f}{TIMES} the {few.middle * 1e3:.1f} ms into {sizes.files:,} in the same rounds; "
         f"a bare write with two fsyncs took {bare.middle * 1e3:.1f} ms"
     )
+    kept = {name: peaks[name] for name in SUBJECTS}
     return [
-        Row(f"commit {BATCH} files into {sizes.files:,}", commits, {name: peaks[name] for name in SUBJECTS}),
+        Row(f"commit {BATCH} files into {sizes.files:,}", commits, kept, "every commit through the same handle"),
+        Row(f"commit {BATCH} files into {sizes.files:,}, handle just opened", firsts),
         Row(f"commit {BATCH} files into {sizes.many:,}", {OURS: own[MANY]}, {OURS: peaks[MANY]}, beside, own[OURS]),
         Row(f"refresh {sizes.files:,}, nothing new", refreshes),
     ]
+
+
+def _commit_or_bare(warm: Warm, name: str, data: Path) -> float:
+    return measure.bare_commit(data / "bare") if name == "disk" else warm.commit(name)
 
 
 def _expect(name: str, live: int, expected: int) -> None:
@@ -145,15 +171,22 @@ def _expect(name: str, live: int, expected: int) -> None:
 
 
 def goals_of(rows: list[Row]) -> list[Goal]:
-    _, replay, _, _, commit, many, _ = rows
-    to_delta, to_iceberg, cold = commit.ratio(DELTA).middle, commit.ratio(ICEBERG).middle, replay.ratio(DELTA).middle
+    _, replay, _, _, commit, first, many, _ = rows
     growth = many.spread(OURS).middle / Spread.of(many.beside).middle
+    cold = replay.ratio(DELTA).middle
     return [
-        Goal(f"{commit.what}, at least 10{TIMES} as fast as deltalake", f"{to_delta:.1f}{TIMES}", to_delta >= 10),
-        Goal(f"{commit.what}, at least 3{TIMES} as fast as pyiceberg", f"{to_iceberg:.1f}{TIMES}", to_iceberg >= 3),
+        _faster(commit, first, DELTA, 10),
+        _faster(commit, first, ICEBERG, 3),
         Goal(f"{many.what}, no slower (10% for noise)", f"{growth:.2f}{TIMES} the time", growth <= 1.1),
         Goal(f"{replay.what}, not slower than deltalake", f"{cold:.2f}{TIMES} as fast", cold >= 1),
     ]
+
+
+def _faster(commit: Row, first: Row, subject: str, factor: int) -> Goal:
+    """Met only if both are so: through a handle that is kept, and through one that was just opened."""
+    kept, opened = commit.ratio(subject).middle, first.ratio(subject).middle
+    figure = f"{kept:.1f}{TIMES}, handle just opened {opened:.1f}{TIMES}"
+    return Goal(f"{commit.what}, at least {factor}{TIMES} as fast as {subject}", figure, min(kept, opened) >= factor)
 
 
 def notes_of(data: Path) -> list[str]:

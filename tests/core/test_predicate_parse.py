@@ -177,6 +177,7 @@ MEANS = {
     "1 IS NOT NULL": "TRUE",
     "DATE '2024-01-31' <> DATE '2024-01-31'": "FALSE",
     "CAST('NaN' AS DOUBLE) > 5": "TRUE",
+    "TRUE <> FALSE": "TRUE",
     "TIMESTAMP '2024-01-31 00:00:00Z' = TIMESTAMP '2024-01-31 01:00:00+01:00'": "TRUE",
     "id = 1 /* why */ AND -- because\n x > 2": "`id` = 1 AND `x` > 2.0D",
 }
@@ -250,6 +251,9 @@ WRONG = {
     "ts = '10000-01-01'": "cannot be cast to timestamp[us, tz=UTC]",
     "ts = '2024-01-31 12:00:00 Nowhere/Land'": "cannot be cast to timestamp[us, tz=UTC]",
     "ts = '2024-01-31 12:00:00 ../../etc/passwd'": "cannot be cast to timestamp[us, tz=UTC]",
+    "ts = '2024-01-31 12:00:00+01:00 Europe/Berlin'": "cannot be cast to timestamp[us, tz=UTC]",
+    "ts = '9999-12-31 23:00:00 America/New_York'": "cannot be cast to timestamp[us, tz=UTC]",
+    "id = LIKE": "'LIKE' at position 6 of the filter is not expected",
     "DATE 'x' = day": "the literal 'x' cannot be cast to date32[day]",
     "id = CAST(1.5 AS INT)": "cannot be cast to int32 without a loss",
     "small = CAST(300 AS TINYINT)": "cannot be cast to int8 without a loss",

@@ -504,12 +504,19 @@ def test_columns_of_files_may_be_missing() -> None:
 def test_slices_and_empty_tables_are_read() -> None:
     assert paths(RANGES.slice(1, 1), "id = 5") == []
     assert paths(RANGES.slice(1), "id = 50") == ["high", "unknown"]
+    assert paths(RANGES.slice(1), "id = 5") == ["unknown"]
     assert paths(RANGES.slice(0, 0), "id = 5 AND day = '2024-01-31'", partitions=("day",)) == []
     assert paths(pa.concat_tables([RANGES.slice(2), RANGES.slice(0, 1)]), "id = 5") == ["unknown", "low"]
     assert (
         paths(pa.table({"path": pa.chunked_array([], pa.string()), "minValues": pa.chunked_array([], MAP)}), "id = 5")
         == []
     )
+
+
+def test_entries_under_a_null_map_are_not_read() -> None:
+    keys, items = pa.array(["id", "id"]), pa.array(["1", "1"])
+    maps = pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), keys, items, mask=pa.array([True, False]))
+    assert paths(pa.table({"path": ["null", "set"], "maxValues": maps}), "id = 5") == ["null"]
 
 
 def test_fields_inside_structs_never_prune() -> None:

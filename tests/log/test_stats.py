@@ -169,6 +169,11 @@ def test_times_beyond_the_year_9999_have_no_bound_on_that_side() -> None:
     assert high == {"day": "1970-01-01"}
 
 
+def test_narrower_data_is_widened() -> None:
+    data = pa.table({"n": pa.array([2, 1], pa.int32())})
+    assert column_stats(data, pa.schema([("n", pa.int64())])) == ({"n": "1"}, {"n": "2"}, {"n": 0})
+
+
 def test_other_layouts_and_missing_columns() -> None:
     schema = pa.schema([("s", pa.string()), ("gone", pa.int64()), ("l", pa.list_(pa.int64()))])
     layouts = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]

@@ -144,10 +144,10 @@ def _zero_recreated() -> list[Patch]:
 def _seed_gates() -> list[Patch]:
     """Version files go when they are older than the retention and below the newest checkpoint."""
 
-    def make_plan(log: TableLog, snapshot: Snapshot) -> cleanup_module.Plan:
+    def make_plan(log: TableLog, snapshot: Snapshot, **_: bool) -> cleanup_module.Plan:
         listing = list_versions(log.store, 0)
         newest_checkpoint = max(listing.checkpoints, default=-1)
-        oldest_ms = cleanup_module._store_time(log) - opt.log_retention_ms(log.options)
+        oldest_ms = cleanup_module.store_time(log) - opt.log_retention_ms(log.options)
         keys = [
             meta.key
             for number, meta in sorted(listing.versions.items())

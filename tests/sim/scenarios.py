@@ -124,6 +124,41 @@ def handles(seed: int, cut: Cut) -> Simulation:
 
 
 @scenario
+def sleeper(seed: int, cut: Cut) -> Simulation:
+    """One process sleeps for days in the middle of what it does, wherever that is; all others are quick."""
+    who = "ARK"[seed % 3]
+    weather = replace(
+        CALM,
+        mutations=0.02,
+        late_answers=0.2,
+        sleeper=(who, 1 + int(chance(seed, "call") * 16), pick(seed, "nap", 26 * HOUR, 3 * DAY, 6 * DAY)),
+        jumps_rate=0.06,
+        jumps=(61 * MINUTE, 61 * MINUTE, 25 * HOUR),
+    )
+    sim = Simulation(seed, cut, weather, retention=HOUR)
+    sim.base(2, checkpoints_at=(1,))
+    sim.add(Writer, "A", operations=2, kinds=("append",), hold=0.5, early=True)
+    sim.add(Reader, "R", operations=2, travels=0.0, alone=True, early=True)
+    sim.add(Writer, "B", operations=5, kinds=("append",))
+    sim.add(Checkpointer, "K", operations=4, alone=True)
+    sim.add(Cleaner, "C", operations=4, alone=True)
+    return sim
+
+
+@scenario
+def thin(seed: int, cut: Cut) -> Simulation:
+    """Two clean-ups, of which one stands still before it deletes, of a log with many checkpoints that cross the retention."""
+    weather = replace(CALM, deletes=0.2, freezes=0.1, naps=(2 * HOUR,), jumps_rate=0.02, jumps=(31 * MINUTE, 2 * HOUR))
+    sim = Simulation(seed, cut, weather, retention=30 * HOUR)
+    every = pick(seed, "every", 1.5 * HOUR, 2.5 * HOUR)
+    sim.base(18, checkpoints_at=tuple(range(1, 19)), every=every)
+    sim.pass_time(pick(seed, "idle", 0, 4 * HOUR, 9 * HOUR))
+    sim.add(Cleaner, "C", operations=3, alone=True)
+    sim.add(Cleaner, "D", operations=3, alone=True)
+    return sim
+
+
+@scenario
 def pointer(seed: int, cut: Cut) -> Simulation:
     """Two checkpointers, of which the slower one sets the pointer back, and a clean-up that leaves old checkpoints."""
     weather = replace(

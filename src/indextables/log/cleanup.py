@@ -87,7 +87,7 @@ def make_plan(log: TableLog, snapshot: Snapshot, *, patient: bool = False) -> Pl
 
     With `patient` it raises ObjectNotFound when something vanishes meanwhile: plan again. Otherwise what is gone is gone.
     """
-    now = _store_time(log)
+    now = store_time(log)
     listing = list_versions(log.store, 0)
     listing.states = list_states(log.store, 0)
     zero = head_or_none(log, version_key(0))
@@ -107,7 +107,8 @@ def make_plan(log: TableLog, snapshot: Snapshot, *, patient: bool = False) -> Pl
     return Plan(keys, floor)
 
 
-def _store_time(log: TableLog) -> int:
+def store_time(log: TableLog) -> int:
+    """What time it is at the store."""
     log.store.put(PROBE, b"clean-up asks what time it is here\n")
     return log.store.head(PROBE).last_modified_ms
 
