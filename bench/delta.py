@@ -48,9 +48,7 @@ def _info(fact: Facts) -> str:
 
 def build(where: Path, versions: int, files_per_version: int) -> None:
     """The same versions as ours, none of them summed up by a checkpoint."""
-    DeltaTable.create(
-        str(where), SCHEMA, partition_by=[PARTITION], configuration={"delta.checkpointInterval": _NEVER}
-    )
+    DeltaTable.create(str(where), SCHEMA, partition_by=[PARTITION], configuration={"delta.checkpointInterval": _NEVER})
     log = where / "_delta_log"
     for number in range(versions):
         files = facts(number * files_per_version, files_per_version)

@@ -150,6 +150,22 @@ def rounds(count: int, turns: Mapping[str, Callable[[int], Any]]) -> dict[str, l
     return results
 
 
+def bare_commit(folder: Path) -> float:
+    """The least that a durable commit can cost here: a small file, synced, and its directory, synced."""
+    folder.mkdir(exist_ok=True)
+
+    def write() -> None:
+        fd = os.open(folder / f"{time.time_ns()}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        os.write(fd, b"x" * 5_000)
+        os.fsync(fd)
+        os.close(fd)
+        fd = os.open(folder, os.O_RDONLY)
+        os.fsync(fd)
+        os.close(fd)
+
+    return timed(write)[0]
+
+
 def syncs_per_commit(module: str, where: Path) -> int | None:
     """How many fsync calls a commit makes, by strace; None where that is not to be had."""
     strace = shutil.which("strace")

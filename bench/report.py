@@ -12,6 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 OURS = "indextables"
+TIMES = "\u00d7"
+_TO = "\u2013"
+_NOTHING = "[dim]\u2014[/]"
 
 
 @dataclass
@@ -22,6 +25,8 @@ class Row:
     seconds: dict[str, list[float]]
     peaks_mb: dict[str, float] = field(default_factory=dict)
     note: str = ""
+    beside: list[float] = field(default_factory=list)
+    """Seconds of what a row without other subjects is compared with."""
 
     def spread(self, subject: str) -> Spread:
         return Spread.of(self.seconds[subject])
@@ -47,7 +52,9 @@ def show(console: Console, rows: list[Row], subjects: list[str], notes: list[str
     for subject in subjects:
         times.add_column(subject, justify="right")
     ratios = Table(
-        title=f"Ratios to {OURS} in the same round: above 1, {OURS} is faster", title_justify="left", header_style="bold"
+        title=f"Ratios to {OURS} in the same round: above 1, {OURS} is faster",
+        title_justify="left",
+        header_style="bold",
     )
     ratios.add_column("measured")
     for subject in subjects[1:]:
@@ -68,22 +75,22 @@ def show(console: Console, rows: list[Row], subjects: list[str], notes: list[str
 
 def _time(row: Row, subject: str) -> str:
     if subject not in row.seconds:
-        return "[dim]—[/]"
+        return _NOTHING
     spread = row.spread(subject)
     unit, name = (1, "s") if spread.middle >= 1 else (1e3, "ms")
-    return f"{_short(spread.middle * unit)} {name} [dim]{_short(spread.low * unit)}–{_short(spread.high * unit)}[/]"
+    return f"{_short(spread.middle * unit)} {name} [dim]{_short(spread.low * unit)}{_TO}{_short(spread.high * unit)}[/]"
 
 
 def _ratio(row: Row, subject: str) -> str:
     if subject not in row.seconds:
-        return "[dim]—[/]"
+        return _NOTHING
     ratio = row.ratio(subject)
     colour = "green" if ratio.middle >= 1 else "red"
-    return f"[bold {colour}]{_short(ratio.middle)}×[/] [dim]{_short(ratio.low)}–{_short(ratio.high)}[/]"
+    return f"[bold {colour}]{_short(ratio.middle)}{TIMES}[/] [dim]{_short(ratio.low)}{_TO}{_short(ratio.high)}[/]"
 
 
 def _peaks(row: Row, subjects: list[str]) -> str:
-    return " / ".join(f"{row.peaks_mb[subject]:,.0f}" for subject in subjects if subject in row.peaks_mb) or "[dim]—[/]"
+    return " / ".join(f"{row.peaks_mb[subject]:,.0f}" for subject in subjects if subject in row.peaks_mb) or _NOTHING
 
 
 def _short(value: float) -> str:
@@ -91,7 +98,9 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def save(path: Path, rows: list[Row], subjects: list[str], notes: list[str], goals: list[Goal], about: dict[str, Any]) -> None:
+def save(
+    path: Path, rows: list[Row], subjects: list[str], notes: list[str], goals: list[Goal], about: dict[str, Any]
+) -> None:
     measured = [
         {
             "what": row.what,
@@ -102,6 +111,7 @@ def save(path: Path, rows: list[Row], subjects: list[str], notes: list[str], goa
                 subject: asdict(row.ratio(subject)) for subject in subjects[1:] if subject in row.seconds
             },
             "peak_mb": row.peaks_mb,
+            "beside_seconds": row.beside,
         }
         for row in rows
     ]

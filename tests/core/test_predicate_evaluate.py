@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 from decimal import Decimal
@@ -23,6 +24,7 @@ from indextables.core.predicate import (
     Or,
     compare,
     evaluate,
+    like,
     member,
     parse_predicate,
     push_down_not,
@@ -157,6 +159,22 @@ def test_constants_have_the_length_of_the_data() -> None:
     assert evaluate(parse_predicate("NULL OR FALSE", table.schema), table).to_pylist() == [None, None]
     assert evaluate(parse_predicate("TRUE", table.schema), table.slice(0, 0)).to_pylist() == []
     assert len(evaluate(parse_predicate("x = 1", table.schema), table.slice(0, 0))) == 0
+
+
+def test_every_short_like_pattern() -> None:
+    texts = ["".join(t) for n in range(4) for t in itertools.product("ab", repeat=n)] + ["a\nb", "😀", "a😀", None]
+    table = pa.table({"text": pa.array(texts)})
+    for length in range(5):
+        for pattern in itertools.product("ab%_", repeat=length):
+            predicate = like(column("text"), "".join(pattern))
+            expected = [meaning(predicate, {"text": text}) for text in texts]
+            assert evaluate(predicate, table).to_pylist() == expected, predicate
+
+
+def test_numbers_beyond_a_double_are_infinite() -> None:
+    table = pa.table({"score": [1e308, math.inf, -math.inf]})
+    assert evaluate(compare(column("score"), "<", 10**400), table).to_pylist() == [True, False, True]
+    assert evaluate(compare(column("score"), "<=", -(10**400)), table).to_pylist() == [False, False, True]
 
 
 def test_long_like_patterns_work() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from indextables.core.errors import CorruptLog, UnsafePath, VersionNotFound
+from indextables.core.errors import CorruptLog, LogReadTimeout, UnsafePath, VersionNotFound
+from indextables.core.parallel import Inline
 from indextables.log.checkpoint import write_checkpoint
 from indextables.log.open import LogWarning, open_log
 from log.support import (
@@ -223,6 +224,30 @@ class TestDamaged:
         with pytest.warns(LogWarning, match=r"transaction\.maxVersionFileBytes"):
             snapshot = open_log(make_log(store, {"transaction.maxVersionFileBytes": 1200}))
         assert live(snapshot) == ALL
+
+
+class Slow(Inline):
+    """Workers that never finish what has a time limit."""
+
+    def together(self, calls: Any, *, limit: int | None = None, timeout_seconds: float | None = None) -> Any:
+        if timeout_seconds is not None and len(calls) > 1:
+            raise TimeoutError
+        return super().together(calls)
+
+
+class TestSlowStore:
+    def test_it_says_nothing_about_the_checkpoint(self) -> None:
+        store = table(parts=4)
+        options = {"checkpoint.read.timeoutSeconds": 7}
+        with refused(
+            store, LogReadTimeout, "3 log objects", "s3://bucket/table", "7", "checkpoint.read.timeoutSeconds"
+        ):
+            open_log(make_log(store, options, workers=Slow()))
+
+    def test_nor_about_the_versions(self) -> None:
+        with pytest.raises(LogReadTimeout) as raised:
+            open_log(make_log(table(), workers=Slow()))
+        assert raised.value.retryable
 
 
 class TestOfAnotherTable:

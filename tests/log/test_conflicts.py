@@ -422,3 +422,11 @@ def test_skips_are_counted_at_their_own_version() -> None:
 def test_adding_a_path_twice_is_never_valid(change: Change) -> None:
     with pytest.raises(CommitError, match="adds 'x' twice"):
         check_change(change)
+
+
+@pytest.mark.parametrize("second", [("a",), ("b", "c", "a")])
+def test_merging_a_file_twice_is_never_valid(second: tuple[str, ...]) -> None:
+    groups = (MergeGroup(("a", "d"), (AddAction("x"),)), MergeGroup(second, (AddAction("y"),)))
+    with pytest.raises(CommitError, match="merges 'a' twice"):
+        check_change(Change(groups=groups))
+    check_change(Change(groups=groups[:1]))

@@ -19,7 +19,20 @@ from indextables.log.open import open_log
 from indextables.log.refresh import open_current, refresh
 from indextables.log.tablelog import TableLog
 from indextables.storage.counting import Counting
-from log.support import HOUR, MemoryStore, Rounds, add, append, checkpoint_key, grown, make_log, new_table, version_key
+from log.support import (
+    HOUR,
+    FakeClock,
+    Hooked,
+    MemoryStore,
+    Rounds,
+    add,
+    append,
+    checkpoint_key,
+    grown,
+    make_log,
+    new_table,
+    version_key,
+)
 
 POINTER = "_transaction_log/_last_checkpoint"
 
@@ -130,6 +143,29 @@ class TestRefresh:
         budget.reset()
         refresh(budget.log, still)
         assert budget.store.keys[0] == POINTER
+
+    def test_a_process_that_slept_between_question_and_answer_opens_anew(self) -> None:
+        """Version 6 was absent when it was asked for, may have come since, and may be gone again."""
+        store = table(5)
+        log = make_log(store)
+        snapshot = open_log(log)
+
+        def head(key: str) -> Any:
+            store.clock.advance(37 * HOUR)
+            append(make_log(store), open_log(make_log(store)), "meanwhile")
+            return store.head(key)
+
+        assert refresh(make_log(Hooked(store, head=head)), snapshot).version == 6
+
+    def test_a_replaced_table_is_opened_anew(self) -> None:
+        store = table(5)
+        log = make_log(store)
+        snapshot = open_log(log)
+        store.objects.clear()
+        new_table(make_log(store, clock=FakeClock(seed=9)))
+        replaced = refresh(log, snapshot)
+        assert (replaced.version, replaced.files.num_rows) == (0, 0)
+        assert replaced.table_id != snapshot.table_id
 
 
 class TestOpen:

@@ -187,8 +187,8 @@ def test_a_checkpoint_of_another_writer_replaces_the_versions_below_it(
     assert seen(snapshot) == sizes(naive_live(raw))
 
 
-@settings(deadline=None, max_examples=100)
-@given(st.lists(adds(), max_size=6), st.integers(0, 2**62), st.integers(-(2**62), 2**62))
+@settings(deadline=None, max_examples=60)
+@given(st.lists(adds(), max_size=4), st.integers(0, 2**62), st.integers(-(2**62), 2**62))
 def test_actions_become_rows_and_actions_again(actions: list[AddAction], version: int, timestamp: int) -> None:
     table = files_table(actions, [version] * len(actions), [timestamp] * len(actions))
     assert table.column("addedAtVersion").to_pylist() == [version] * len(actions)
@@ -196,8 +196,8 @@ def test_actions_become_rows_and_actions_again(actions: list[AddAction], version
     assert rows_to_adds(table) == actions
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.lists(adds(), max_size=6, unique_by=lambda action: action.path))
+@settings(deadline=None, max_examples=30)
+@given(st.lists(adds(), max_size=4, unique_by=lambda action: action.path))
 def test_what_is_folded_keeps_every_field(actions: list[AddAction]) -> None:
     base = files_table(actions[::2], [1] * len(actions[::2]), [1] * len(actions[::2]))
     folded = fold(base, [(2, 2, Actions(adds=tuple(actions[1::2])))])
@@ -205,7 +205,7 @@ def test_what_is_folded_keeps_every_field(actions: list[AddAction]) -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(adds(), min_size=1, max_size=8, unique_by=lambda a: a.path), st.integers(1, 3), st.booleans(), texts())
+@given(st.lists(adds(), min_size=1, max_size=4, unique_by=lambda a: a.path), st.integers(1, 3), st.booleans(), texts())
 def test_a_checkpoint_keeps_every_field(actions: list[AddAction], in_part: int, compress: bool, text: str) -> None:
     store = MemoryStore()
     log = make_log(

@@ -26,6 +26,7 @@ from indextables.core.errors import (
     VersionNotFound,
 )
 from indextables.core.options import Options
+from indextables.core.parallel import Inline
 from indextables.core.predicate import parse_predicate
 from indextables.log.actions import AddAction, TxnAction
 from indextables.log.cache import LogCache
@@ -64,6 +65,7 @@ class Actor:
         skew: float = 3 * HOUR,
         reborn: bool = True,
         alone: bool = False,
+        early: bool = False,
     ) -> None:
         self.sim = sim
         self.oracle = sim.oracle
@@ -76,10 +78,19 @@ class Actor:
         self.task = sim.scheduler.add(name, self.life, cautious=self.cautious, reborn=reborn)
         self.snapshot: Snapshot | None = None
         self.log: TableLog
+        self._early = early
+        """Whether it has opened the table already, while the stage was being set."""
+        if early:
+            self._boot()
+            direct = TableLog(SimStore(sim.world.carry_out), sim.options, self.clock, Inline(), LogCache())
+            self.snapshot = open_log(direct)
 
     def life(self) -> None:
         """A process from its start to its end. Errors that nobody expected end the schedule."""
-        self._boot()
+        if self._early:
+            self._early = False
+        else:
+            self._boot()
         while self.more():
             self.task.idle(self._table_is_there if self.rng.random() < 0.8 else None)
             if not self.more():
@@ -159,7 +170,13 @@ class Writer(Actor):
     kinds = ("append", "append", "append", "overwrite", "replace", "set", "remove", "merge")
 
     def __init__(
-        self, sim: Simulation, name: str, kinds: tuple[str, ...] | None = None, hold: float = 0.3, dawdle: float = 0.0, **more: int
+        self,
+        sim: Simulation,
+        name: str,
+        kinds: tuple[str, ...] | None = None,
+        hold: float = 0.3,
+        dawdle: float = 0.0,
+        **more: int,
     ) -> None:
         super().__init__(sim, name, **more)
         self.kinds = kinds or self.kinds
@@ -291,7 +308,9 @@ class Writer(Actor):
                 if all(path in truth.newest.live for path in change.removes):
                     raise Violation("false-conflict", f"{self.name}: {error}")
             case MetadataChanged():
-                if all(entry.properties == snapshot.metadata.configuration for entry in truth.entries[snapshot.version :]):
+                if all(
+                    entry.properties == snapshot.metadata.configuration for entry in truth.entries[snapshot.version :]
+                ):
                     raise Violation("false-conflict", f"{self.name}: {error}")
             case CommitError() | StorageError() | LogReadTimeout():
                 pass
@@ -344,9 +363,10 @@ class Checkpointer(Actor):
     def operate(self) -> None:
         began = self.oracle.began()
         snapshot = self.snapshot if self.snapshot is not None and self.rng.random() < self._hold else self.look(began)
-        if snapshot is not None and snapshot.version > 0:
-            if self.attempt(began, lambda: write_checkpoint(self.log, snapshot)):
-                self.sim.counts["checkpoints"] += 1
+        if snapshot is None or snapshot.version == 0:
+            return
+        if self.attempt(began, lambda: write_checkpoint(self.log, snapshot)):
+            self.sim.counts["checkpoints"] += 1
 
 
 class Cleaner(Actor):
@@ -382,7 +402,9 @@ class Truncator(Actor):
         if snapshot is None:
             return
         done = self.attempt(
-            began, lambda: commit(self.log, snapshot, Change(), operation="TRUNCATE", time_travel_floor=True), CommitError
+            began,
+            lambda: commit(self.log, snapshot, Change(), operation="TRUNCATE", time_travel_floor=True),
+            CommitError,
         )
         if done is None:
             return
@@ -400,7 +422,9 @@ class Reader(Actor):
         self._travels = travels
 
     def process_options(self) -> Options:
-        return self.sim.options.merged({"transaction.maxStaleness": int(self._stale)}) if self._stale else self.sim.options
+        return (
+            self.sim.options.merged({"transaction.maxStaleness": int(self._stale)}) if self._stale else self.sim.options
+        )
 
     def operate(self) -> None:
         began = self.oracle.began()
@@ -463,7 +487,9 @@ class Reader(Actor):
         removed = sorted(path for entry in truth.entries[since + 1 : snapshot.version + 1] for path in entry.removed)
         told = sorted(changes.adds.column("path").to_pylist()), sorted(changes.removes.column("path").to_pylist())
         if told != (added, removed):
-            raise Violation("wrong-changes", f"{self.name}: changes since {since} are {told}, should be {added}, {removed}")
+            raise Violation(
+                "wrong-changes", f"{self.name}: changes since {since} are {told}, should be {added}, {removed}"
+            )
 
 
 class Creator(Actor):

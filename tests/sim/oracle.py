@@ -1,12 +1,12 @@
 """The checker: it watches every change of the store, knows the true history, and compares everything with it.
 
-    every landing     versions contiguous, each commit and each batch once, nothing that was reported as failed
-    every answer      acknowledged: it is that version. Skipped: the batch is there
-    every read        the true files, properties, batches and time at its version, and no older than when it began
-    every deletion    the newest version and every version in force within the retention can still be opened, and their
-                      data files are there (opened by the same code, at once, without faults)
-    every checkpoint  says what the version it stands for says
-    the end           all of it once more
+every landing     versions contiguous, each commit and each batch once, nothing that was reported as failed
+every answer      acknowledged: it is that version. Skipped: the batch is there
+every read        the true files, properties, batches and time at its version, and no older than when it began
+every deletion    the newest version and every version in force within the retention can still be opened, and their
+                  data files are there (opened by the same code, at once, without faults)
+every checkpoint  says what the version it stands for says
+the end           all of it once more
 """
 
 from __future__ import annotations
@@ -152,12 +152,16 @@ class Oracle:
             return
         self.commits += 1
         if actions.txn_id in self.failed:
-            raise Violation("failed-visible", f"commit {actions.txn_id} was reported as failed, and is version {number}")
+            raise Violation(
+                "failed-visible", f"commit {actions.txn_id} was reported as failed, and is version {number}"
+            )
         self._check_data(self.truth.entries[number], [add.path for add in actions.adds])
 
     def _table_landed(self, actions: Actions, now: float) -> None:
         if self.truth is not None and not self.dropping:
-            raise Violation("created-over", f"version 0 was written over a table that is at version {self.truth.version}")
+            raise Violation(
+                "created-over", f"version 0 was written over a table that is at version {self.truth.version}"
+            )
         if self.truth is not None:
             self.past.append(self.truth)
         self.truth = first(actions, now)
@@ -243,7 +247,9 @@ class Oracle:
         if truth is None or not self.undisturbed(began) or truth.table_id != snapshot.table_id:
             return
         if truth.entries[snapshot.version].batches.get(app_id, -1) < batch:
-            raise Violation("skipped-wrongly", f"{who}: batch {batch} of {app_id} was taken as written, but is not there")
+            raise Violation(
+                "skipped-wrongly", f"{who}: batch {batch} of {app_id} was taken as written, but is not there"
+            )
 
     def gave_up(self, who: str, began: Began, error: BaseException) -> None:
         """An error that nothing but the table itself can have caused."""
@@ -258,7 +264,9 @@ class Oracle:
             return
         if truth.table_id != snapshot.table_id:
             if newest and not stale and self.undisturbed(began):
-                raise Violation("wrong-table", f"{who} opened table {snapshot.table_id}, which was dropped before it began")
+                raise Violation(
+                    "wrong-table", f"{who} opened table {snapshot.table_id}, which was dropped before it began"
+                )
             return
         self.compare(who, truth, snapshot)
         if not self.undisturbed(began) or not newest:
@@ -292,9 +300,13 @@ class Oracle:
             )
         batches = {app_id: txn.version for app_id, txn in snapshot.transactions.items()}
         if batches != entry.batches:
-            raise Violation("wrong-read", f"{who} read version {number} with batches {batches}, should be {entry.batches}")
+            raise Violation(
+                "wrong-read", f"{who} read version {number} with batches {batches}, should be {entry.batches}"
+            )
         if snapshot.timestamp != entry.timestamp:
-            raise Violation("wrong-time", f"{who} read version {number} of {snapshot.timestamp}, should be {entry.timestamp}")
+            raise Violation(
+                "wrong-time", f"{who} read version {number} of {snapshot.timestamp}, should be {entry.timestamp}"
+            )
 
     # what is checked after deletions and at the end
 
@@ -324,7 +336,9 @@ class Oracle:
         truth = self.truth
         for txn_id, (table_id, version) in self.acked.items():
             if table_id == truth.table_id and truth.applied.get(txn_id) != version:
-                raise Violation("acked-hidden", f"commit {txn_id} was acknowledged as version {version}, and is not there")
+                raise Violation(
+                    "acked-hidden", f"commit {txn_id} was acknowledged as version {version}, and is not there"
+                )
         for key, stored in self.world.objects.items():
             name = parse_log_key(key) if key.startswith(LOG) else None
             if name is None or not name.is_version or name.version in truth.ghosts or name.version > truth.version:

@@ -84,7 +84,7 @@ def _no_read_back() -> list[Patch]:
     return [mock.patch.object(commit_module, "_read_back", read_back)]
 
 
-@planted(3, "another-number", "race", "gap", "twice", "acked-hidden")
+@planted(3, "another-number", "race", "gap", "twice", "acked-hidden", "wrong-read", "time-backwards", "overwrite-kept")
 def _another_number() -> list[Patch]:
     """While the fate of one number is open the next one is tried."""
     real = commit_module._create
@@ -118,7 +118,9 @@ def _pointer_believed() -> list[Patch]:
     def newest_base(log: TableLog, found: Any, at: int | None, **more: Any) -> Snapshot | None:
         if found.hinted is not None and at is None:
             listing: Listing = found.listing
-            listing.checkpoints = {number: meta for number, meta in listing.checkpoints.items() if number == found.start}
+            listing.checkpoints = {
+                number: meta for number, meta in listing.checkpoints.items() if number == found.start
+            }
         return real(log, found, at, **more)
 
     return [mock.patch.object(open_module, "_newest_base", newest_base)]
@@ -134,7 +136,7 @@ def _zero_recreated() -> list[Patch]:
 
     return [
         mock.patch.object(cleanup_module, "_versions_to_go", versions_to_go),
-        mock.patch.object(create_module, "_refuse_remains", lambda log: None),
+        mock.patch.object(create_module, "_refuse_remains", return_value=None),
     ]
 
 
@@ -142,10 +144,10 @@ def _zero_recreated() -> list[Patch]:
 def _seed_gates() -> list[Patch]:
     """Version files go when they are older than the retention and below the newest checkpoint."""
 
-    def make_plan(log: TableLog, snapshot: Snapshot) -> cleanup_module.Plan:
+    def make_plan(log: TableLog, snapshot: Snapshot, **_: bool) -> cleanup_module.Plan:
         listing = list_versions(log.store, 0)
         newest_checkpoint = max(listing.checkpoints, default=-1)
-        oldest_ms = cleanup_module._store_time(log) - opt.log_retention_ms(log.options)
+        oldest_ms = cleanup_module.store_time(log) - opt.log_retention_ms(log.options)
         keys = [
             meta.key
             for number, meta in sorted(listing.versions.items())
@@ -159,7 +161,7 @@ def _seed_gates() -> list[Patch]:
 @planted(8, "floor-unusable", "damaged", "unreadable", "travel", "bricked", "hidden", "broken")
 def _floor_unusable() -> list[Patch]:
     """Clean-up does not look whether the checkpoint that replaces version files can be read."""
-    return [mock.patch.object(cleanup_module, "_usable", lambda *_: True)]
+    return [mock.patch.object(cleanup_module, "_usable", return_value=True)]
 
 
 @planted(9, "winners-only", "exactly", "batch-twice")
@@ -174,7 +176,7 @@ def _winners_only() -> list[Patch]:
     return [mock.patch.object(commit_module, "decide", decide)]
 
 
-@planted(10, "dropped-applied", "drop", "wrong-read", "hidden", "removed-dead", "unreadable", "wrong-time")
+@planted(10, "dropped-applied", "successor", "wrong-read", "wrong-time", "false-conflict")
 def _dropped_applied() -> list[Patch]:
     """A late version of a dropped table is applied to the one that came after it."""
 
@@ -185,13 +187,13 @@ def _dropped_applied() -> list[Patch]:
     return [mock.patch.object(module, "apply_version", apply_version) for module in modules]
 
 
-@planted(11, "stale-cache", "cached", "stale-read")
+@planted(11, "stale-cache", "cached", "stale-read", "wrong-travel")
 def _stale_cache() -> list[Patch]:
     """What a process remembers of a table is handed out without a look at the store."""
     return [mock.patch.object(refresh_module, "refresh", lambda log, snapshot: snapshot)]
 
 
-@planted(11, "cache-by-path", "drop", "wrong-read", "wrong-table", "stale-read")
+@planted(11, "cache-by-path", "successor", "wrong-read", "wrong-time", "time-backwards")
 def _cache_by_path() -> list[Patch]:
     """Versions are remembered by their number alone, whatever table they belong to."""
     real_get, real_put = LogCache.get, LogCache.put

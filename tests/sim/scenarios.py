@@ -37,14 +37,22 @@ def general(seed: int, cut: Cut) -> Simulation:
     )
     parts = 3 if chance(seed, "parts") < 0.2 else None
     sim = Simulation(
-        seed, cut, weather, retention=retention, quota=GENERAL_QUOTA, **{"checkpoint.multipart.maxActionsPerPart": parts}
+        seed,
+        cut,
+        weather,
+        retention=retention,
+        quota=GENERAL_QUOTA,
+        **{"checkpoint.multipart.maxActionsPerPart": parts},
     )
-    versions = int(pick(seed, "versions", 2, 3, 5))
+    versions = int(pick(seed, "versions", 2, 4, 8))
     checkpointed = tuple(n for n in range(1, versions + 1) if chance(seed, "checkpointed", n) < 0.4)
     sim.base(versions, checkpoints_at=checkpointed, every=pick(seed, "every", 30 * MINUTE, 7 * HOUR))
+    sim.pass_time(pick(seed, "idle", 0, 0, DAY, 4 * DAY))
     sim.add(Writer, "A")
     sim.add(Writer, "B", dawdle=0.1)
-    sim.add(Exactly, "E")
+    sim.add(Exactly, "E", app_id="app")
+    if chance(seed, "zombie") < 0.2:
+        sim.add(Exactly, "F", app_id="app", operations=8)
     sim.add(Checkpointer, "K", operations=10)
     sim.add(Cleaner, "C", operations=8)
     sim.add(Reader, "R", operations=12)
@@ -82,7 +90,9 @@ def exactly(seed: int, cut: Cut) -> Simulation:
     weather = replace(CALM, mutations=0.15, reads=0.03, deaths=0.01, late_answers=0.1)
     sim = Simulation(seed, cut, weather)
     sim.base(1)
-    sim.add(Exactly, "E", operations=5)
+    sim.add(Exactly, "E", operations=5, app_id="app")
+    if seed % 2:
+        sim.add(Exactly, "F", operations=3, app_id="app")
     sim.add(Writer, "B", operations=2)
     sim.add(Checkpointer, "K", operations=1)
     return sim
@@ -100,12 +110,51 @@ def handles(seed: int, cut: Cut) -> Simulation:
         jumps=(MINUTE, 61 * MINUTE, 13 * HOUR, 25 * HOUR),
     )
     sim = Simulation(seed, cut, weather, retention=HOUR)
-    sim.base(3, checkpoints_at=(2,))
-    sim.add(Writer, "A", operations=3, kinds=("append",), hold=0.7)
+    sim.base(2, checkpoints_at=(1,))
+    sim.add(Writer, "A", operations=2, kinds=("append",), hold=0.8, early=True)
+    sim.add(Reader, "R", operations=3, travels=0.0, alone=True, early=True)
+    for _ in range(int(pick(seed, "versions", 0, 2, 3))):
+        sim.quick_commit(after=HOUR)
+    sim.quick_checkpoint()
+    sim.pass_time(pick(seed, "idle", 0, 13 * HOUR, 25 * HOUR))
     sim.add(Writer, "B", operations=4, kinds=("append",))
     sim.add(Checkpointer, "K", operations=3, alone=True)
     sim.add(Cleaner, "C", operations=3, alone=True)
-    sim.add(Reader, "R", operations=4, travels=0.0, alone=True)
+    return sim
+
+
+@scenario
+def sleeper(seed: int, cut: Cut) -> Simulation:
+    """One process sleeps for days in the middle of what it does, wherever that is; all others are quick."""
+    who = "ARK"[seed % 3]
+    weather = replace(
+        CALM,
+        mutations=0.02,
+        late_answers=0.2,
+        sleeper=(who, 1 + int(chance(seed, "call") * 16), pick(seed, "nap", 26 * HOUR, 3 * DAY, 6 * DAY)),
+        jumps_rate=0.06,
+        jumps=(61 * MINUTE, 61 * MINUTE, 25 * HOUR),
+    )
+    sim = Simulation(seed, cut, weather, retention=HOUR)
+    sim.base(2, checkpoints_at=(1,))
+    sim.add(Writer, "A", operations=2, kinds=("append",), hold=0.5, early=True)
+    sim.add(Reader, "R", operations=2, travels=0.0, alone=True, early=True)
+    sim.add(Writer, "B", operations=5, kinds=("append",))
+    sim.add(Checkpointer, "K", operations=4, alone=True)
+    sim.add(Cleaner, "C", operations=4, alone=True)
+    return sim
+
+
+@scenario
+def thin(seed: int, cut: Cut) -> Simulation:
+    """Two clean-ups, of which one stands still before it deletes, of a log with many checkpoints that cross the retention."""
+    weather = replace(CALM, deletes=0.2, freezes=0.1, naps=(2 * HOUR,), jumps_rate=0.02, jumps=(31 * MINUTE, 2 * HOUR))
+    sim = Simulation(seed, cut, weather, retention=30 * HOUR)
+    every = pick(seed, "every", 1.5 * HOUR, 2.5 * HOUR)
+    sim.base(18, checkpoints_at=tuple(range(1, 19)), every=every)
+    sim.pass_time(pick(seed, "idle", 0, 4 * HOUR, 9 * HOUR))
+    sim.add(Cleaner, "C", operations=3, alone=True)
+    sim.add(Cleaner, "D", operations=3, alone=True)
     return sim
 
 
@@ -113,7 +162,12 @@ def handles(seed: int, cut: Cut) -> Simulation:
 def pointer(seed: int, cut: Cut) -> Simulation:
     """Two checkpointers, of which the slower one sets the pointer back, and a clean-up that leaves old checkpoints."""
     weather = replace(
-        CALM, mutations=0.1, freezes=0.03, naps=(61 * MINUTE, 13 * HOUR), jumps_rate=0.05, jumps=(61 * MINUTE, 25 * HOUR)
+        CALM,
+        mutations=0.1,
+        freezes=0.03,
+        naps=(61 * MINUTE, 13 * HOUR),
+        jumps_rate=0.05,
+        jumps=(61 * MINUTE, 25 * HOUR),
     )
     sim = Simulation(seed, cut, weather, retention=HOUR, **{"state.retention.hours": 500})
     sim.base(3, checkpoints_at=(1,))
@@ -180,6 +234,19 @@ def drop(seed: int, cut: Cut) -> Simulation:
     sim.add(Checkpointer, "K", operations=3, hold=0.4)
     sim.add(Cleaner, "C", operations=2)
     sim.add(Reader, "R", operations=5)
+    return sim
+
+
+@scenario
+def successor(seed: int, cut: Cut) -> Simulation:
+    """The same within a minute: what processes remember of the old table is fresh, and late versions come at once."""
+    weather = replace(CALM, mutations=0.15, late_answers=0.1)
+    sim = Simulation(seed, cut, weather)
+    sim.base(3)
+    sim.add(Dropper, "X", operations=1, alone=True)
+    sim.add(Writer, "A", operations=5, hold=0.3, kinds=("append", "remove", "set"), early=True)
+    sim.add(Writer, "B", operations=5, hold=0.3, kinds=("append", "remove"))
+    sim.add(Reader, "R", operations=6, travels=0.3)
     return sim
 
 

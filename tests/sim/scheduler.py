@@ -36,7 +36,9 @@ class Flight:
 class Task:
     """One actor, as the scheduler sees it."""
 
-    def __init__(self, scheduler: Scheduler, name: str, life: Callable[[], None], *, cautious: bool, reborn: bool) -> None:
+    def __init__(
+        self, scheduler: Scheduler, name: str, life: Callable[[], None], *, cautious: bool, reborn: bool
+    ) -> None:
         self._scheduler = scheduler
         self._life = life
         self.name = name

@@ -59,14 +59,12 @@ class Truth:
             return
         if number > len(self.entries):
             raise Violation("gap", f"version {number} was written, the newest is {self.version}")
-        entry = self._following(number, actions, now)
-        self.entries.append(entry)
-        if entry.txn_id is not None:
-            if entry.txn_id in self.applied:
-                raise Violation(
-                    "twice", f"commit {entry.txn_id} is version {self.applied[entry.txn_id]} and version {number}"
-                )
-            self.applied[entry.txn_id] = number
+        txn_id = actions.txn_id
+        assert txn_id is not None
+        if txn_id in self.applied:
+            raise Violation("twice", f"commit {txn_id} is version {self.applied[txn_id]} and version {number}")
+        self.entries.append(self._following(number, actions, now))
+        self.applied[txn_id] = number
         self._absorb(now)
 
     def append_alien(self, number: int, now: float) -> None:
@@ -78,7 +76,12 @@ class Truth:
     def _absorb(self, now: float) -> None:
         while len(self.entries) in self.above:
             empty = replace(
-                self.newest, version=len(self.entries), txn_id=None, landed_at=now, added=frozenset(), removed=frozenset()
+                self.newest,
+                version=len(self.entries),
+                txn_id=None,
+                landed_at=now,
+                added=frozenset(),
+                removed=frozenset(),
             )
             self.entries.append(empty)
 
@@ -88,7 +91,9 @@ class Truth:
         assert info is not None
         assert info.timestamp is not None
         if info.timestamp <= before.timestamp:
-            raise Violation("time-backwards", f"version {number} is of {info.timestamp}, the one before of {before.timestamp}")
+            raise Violation(
+                "time-backwards", f"version {number} is of {info.timestamp}, the one before of {before.timestamp}"
+            )
         live = dict(before.live)
         for remove in actions.removes:
             if remove.path not in live:
@@ -131,7 +136,9 @@ class Truth:
         if scope is not None:
             kept = [path for path, part in live.items() if path not in added and scope in ("*", part)]
             if kept:
-                raise Violation("overwrite-kept", f"version {number} replaces {scope}, but {kept} of others is still live")
+                raise Violation(
+                    "overwrite-kept", f"version {number} replaces {scope}, but {kept} of others is still live"
+                )
         touched = {path for path in before.live if path not in live}
         if scope not in (None, "*") and any(before.live[path] != scope for path in touched):
             raise Violation("overwrite-took", f"version {number} replaces {scope}, but removes {sorted(touched)}")
@@ -139,7 +146,9 @@ class Truth:
             raise Violation("append-took", f"version {number} should add only, but removes {sorted(touched)}")
         for result, sources in (meant.get("merges") or {}).items():
             if result in added and not touched.issuperset(sources):
-                raise Violation("merged-dead", f"version {number} adds {result}, but its sources {sources} were not all live")
+                raise Violation(
+                    "merged-dead", f"version {number} adds {result}, but its sources {sources} were not all live"
+                )
         expected = {**before.properties, **(meant.get("sets") or {})}
         if properties != expected:
             raise Violation("lost-update", f"version {number} has properties {properties}, should have {expected}")

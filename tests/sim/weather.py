@@ -42,14 +42,25 @@ class Weather:
     freezes: float = 0.004
     late_answers: float = 0.1
     jumps_rate: float = 0.012
-    jumps: tuple[float, ...] = (MINUTE, 9 * MINUTE, 12 * MINUTE, 31 * MINUTE, 61 * MINUTE, 130 * MINUTE, 13 * HOUR, 25 * HOUR)
+    jumps: tuple[float, ...] = (
+        MINUTE,
+        9 * MINUTE,
+        12 * MINUTE,
+        31 * MINUTE,
+        61 * MINUTE,
+        130 * MINUTE,
+        13 * HOUR,
+        25 * HOUR,
+    )
     naps: tuple[float, ...] = (2 * MINUTE, 11 * MINUTE, 3 * HOUR, 13 * HOUR, 25 * HOUR, 4 * DAY)
     patience: float = 5 * MINUTE
     """How long an actor that is not asleep may wait for its turn inside an operation."""
     network: float = 11 * HOUR
     """A request arrives at most this much later than its client gave up: less than half the safety age."""
-    cautious: float = 5 * HOUR
-    """The same for deletes of log objects, and the longest nap of who makes them: together below half the safety age."""
+    cautious: float = 2.5 * HOUR
+    """The same for deletes of log objects, and the longest nap of who makes them: several stay below half the safety age."""
+    sleeper: tuple[str, int, float] | None = None
+    """Somebody who stands still before a certain request, and for how long."""
 
 
 CALM = Weather(mutations=0, deletes=0, reads=0, deaths=0, freezes=0, jumps_rate=0, late_answers=0)
@@ -112,6 +123,8 @@ class Faults:
 
     def nap(self, who: str, number: int, *, cautious: bool) -> float:
         """How long the actor stands still before this request; 0 for not at all."""
+        if self._weather.sleeper is not None and self._weather.sleeper[:2] == (who, number):
+            return self._weather.sleeper[2] if self._allowed(who, number, "nap") else 0.0
         if chance(self._seed, "freeze", who, number) >= self._weather.freezes or not self._weather.naps:
             return 0.0
         naps = self._weather.naps

@@ -80,7 +80,7 @@ def short(key: str) -> str:
     if not key.startswith(LOG):
         return key
     name = key[len(LOG) :]
-    number, dot, rest = name.partition(".")
+    number, _, rest = name.partition(".")
     if number.isdigit():
         kind = {"json": "version", "checkpoint.json": "checkpoint"}.get(rest, rest or "0")
         return f"{kind} {int(number)}"
@@ -252,4 +252,3 @@ class SimWorkers:
         if failure is not None:
             raise failure
         return [results[index] for index in range(len(calls))]
-

@@ -175,6 +175,8 @@ def test_filter_by_added_at_version() -> None:
         if number % 2 == 0:
             snapshot = stated(log, snapshot, compact=number == 6)
         found = fresh(store).files
+        versions = dict(zip(found["path"].to_pylist(), found["addedAtVersion"].to_pylist(), strict=True))
+        assert versions == {f"f{n}": n for n in range(1, number + 1)}
         newer = found.filter(pc.greater(found["addedAtVersion"], number - 2))
         assert sorted(newer["path"].to_pylist()) == [f"f{n}" for n in range(max(number - 1, 1), number + 1)]
 

@@ -66,6 +66,7 @@ def test_get_changes_since_timestamp() -> None:
     t = Table(log, open_log(log))
     third = open_log(log, 3).timestamp
     assert added(t.changes(datetime.fromtimestamp(third / 1000, UTC))) == [("f3", 4), ("f4", 6)]
+    assert removed(t.changes(datetime.fromtimestamp(third / 1000, UTC))) == [("f2", 4)]
     assert added(t.changes(datetime.fromtimestamp((third - 1) / 1000, UTC))) == [("f3", 4), ("f4", 6)]
     assert removed(t.changes(datetime.fromtimestamp((third - 1) / 1000, UTC))) == [("f1", 3), ("f2", 4)]
 

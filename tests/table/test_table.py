@@ -96,11 +96,9 @@ class TestCreate:
     @pytest.mark.parametrize("verb", ["create", "open"])
     def test_unknown_options_are_rejected_all_at_once_with_the_nearest_name(self, url: str, verb: str) -> None:
         options = {"safetyAge.hour": 1, "spark.indextables.transaction.retry.maxAttempt": 2, "cache": "x"}
-        make: Callable[..., Table] = (
-            Table.open if verb == "open" else lambda url, options: Table.create(url, SCHEMA, options=options)
-        )
+        arguments: dict[str, Any] = {"options": options} | ({"schema": SCHEMA} if verb == "create" else {})
         with pytest.raises(OptionError) as raised:
-            make(url, options=options)
+            getattr(Table, verb)(url, **arguments)
         for name in ("spark.indextables.safetyAge.hours", "spark.indextables.transaction.retry.maxAttempts", "cache"):
             assert name in str(raised.value)
         with pytest.raises(TableNotFound):

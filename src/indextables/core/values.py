@@ -26,7 +26,7 @@ import decimal
 import math
 import re
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -37,11 +37,13 @@ from indextables.core.errors import SchemaError
 EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - arithmetic on UTC without the cost of time zones
 EXACT: Final = decimal.Context(prec=1000, traps=[])
 LONGEST_NUMBER: Final = 400
+_SECOND: Final = 1_000_000
 _DAY: Final = 86_400_000_000
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
 _NOT_FINITE = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
+Bound: TypeAlias = Literal["lower", "upper"]
 _FIELDS = ("year", "month", "day", "hour", "minute", "second")
 _MOMENT = re.compile(
     r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
@@ -139,11 +141,12 @@ def from_text(text: str | None, arrow_type: pa.DataType) -> Any:
     return None
 
 
-def column_from_text(texts: Any, arrow_type: pa.DataType, *, upper: bool = False) -> pa.Array:
+def column_from_text(texts: Any, arrow_type: pa.DataType, *, bound: Bound | None = None) -> pa.Array:
     """`from_text` for a column of texts: an array of the type, null where a text is absent or cannot be read.
 
-    With `upper` the texts are maxima. A timestamp then stands for everything up to the end of the last digit that is
-    written (`12:00:00Z` for 12:00:00.999999): writers that keep seconds or milliseconds cut the rest off.
+    The texts of a `bound` are minima or maxima, and timestamps among them count by the whole second: a minimum from its
+    beginning, a maximum to its end (or to the end of the last digit that was written, if that is coarser). Others write
+    variable fractions and order them as text, where `…00.500Z` is below `…00Z`, or cut fractions off.
     """
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
@@ -151,14 +154,16 @@ def column_from_text(texts: Any, arrow_type: pa.DataType, *, upper: bool = False
         return texts.cast(arrow_type)
     if not has_text_form(arrow_type):
         return pa.nulls(len(texts), arrow_type)
-    if not (upper and pa.types.is_timestamp(arrow_type)) or _full_precision(texts, arrow_type):
+    widened = bound is not None and pa.types.is_timestamp(arrow_type)
+    if not widened or _has_seconds(texts, arrow_type):
         try:
-            return texts.cast(arrow_type)
+            values = texts.cast(arrow_type)
+            return _whole_seconds(values, bound) if widened else values
         except pa.ArrowInvalid:
             pass  # one text is in a foreign form, or in none: each is read on its own below
     encoded = texts.dictionary_encode()
-    values = _column_of([_scalar(text, arrow_type, upper=upper) for text in encoded.dictionary.to_pylist()], arrow_type)
-    return values.take(encoded.indices)
+    values = [_scalar(text, arrow_type, bound) for text in encoded.dictionary.to_pylist()]
+    return _column_of(values, arrow_type).take(encoded.indices)
 
 
 def parse_number(text: str) -> Decimal | None:
@@ -274,22 +279,30 @@ def _offset(zone: str | None) -> dt.timedelta:
     return sign * dt.timedelta(hours=int(hours), minutes=int(minutes))
 
 
-def _full_precision(texts: pa.Array, arrow_type: pa.DataType) -> bool:
-    """Whether every text has our own form, microseconds included."""
-    form = "2024-01-31T12:00:00.000000" + ("Z" if arrow_type.tz is not None else "")
-    same = pc.equal(pc.binary_length(texts), len(form))
-    if arrow_type.tz is not None:
-        same = pc.and_(same, pc.ends_with(texts, "Z"))
-    return bool(pc.all(same, skip_nulls=True, min_count=0).as_py())
+def _has_seconds(texts: pa.Array, arrow_type: pa.DataType) -> bool:
+    """Whether it is plain that no text is coarser than a second."""
+    length = len("2024-01-31T12:00:00")
+    if arrow_type.tz is None:
+        enough = pc.greater_equal(pc.binary_length(texts), length)  # and without an offset, or Arrow refuses it
+    else:
+        enough = pc.and_(pc.greater(pc.binary_length(texts), length), pc.ends_with(texts, "Z"))
+    return bool(pc.all(enough, skip_nulls=True, min_count=0).as_py())
 
 
-def _scalar(text: str | None, arrow_type: pa.DataType, *, upper: bool) -> Any:
+def _whole_seconds(values: pa.Array, bound: Bound | None) -> pa.Array:
+    since_epoch = pc.fill_null(values.cast(pa.int64()), 0).to_numpy()
+    widened = since_epoch - since_epoch % _SECOND + (0 if bound == "lower" else _SECOND - 1)
+    return pa.array(widened, mask=values.is_null().to_numpy(zero_copy_only=False)).cast(values.type)
+
+
+def _scalar(text: str | None, arrow_type: pa.DataType, bound: Bound | None) -> Any:
     if text is None or not pa.types.is_timestamp(arrow_type):
         return from_text(text, arrow_type)
     parsed = _parse_timestamp(text, arrow_type)
-    if parsed is None:
-        return None
-    return parsed[0] + (parsed[1] - 1 if upper else 0)
+    if parsed is None or bound is None:
+        return None if parsed is None else parsed[0]
+    begin = parsed[0] - parsed[0] % _SECOND
+    return begin if bound == "lower" else begin + max(parsed[1], _SECOND) - 1
 
 
 def _column_of(values: list[Any], arrow_type: pa.DataType) -> pa.Array:

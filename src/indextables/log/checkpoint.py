@@ -13,13 +13,14 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any, Literal
 
 import msgspec
 import xxhash
 
 from indextables.core import options as opt
 from indextables.core.errors import CorruptLog, IndexTablesError, ObjectNotFound, StorageError, VersionGap
-from indextables.log.actions import Actions, AddAction, CommitInfo, MetadataAction, ProtocolAction, SkipAction
+from indextables.log.actions import Actions, CommitInfo, MetadataAction, SkipAction
 from indextables.log.codec import encode_actions, pack, unpack
 from indextables.log.files import files_table, paths_in, rows_to_adds
 from indextables.log.fileset import FileSet
@@ -27,7 +28,7 @@ from indextables.log.layout import LOG_DIR, checkpoint_key, part_name
 from indextables.log.pointer import Pointer, write_pointer
 from indextables.log.protocol import check_writable
 from indextables.log.snapshot import Snapshot, first_snapshot
-from indextables.log.tablelog import TableLog, check_paths
+from indextables.log.tablelog import TableLog
 from indextables.storage.store import StoredObject
 
 logger = logging.getLogger("indextables")
@@ -45,14 +46,11 @@ class _InfoLine(msgspec.Struct):
     checkpointInfo: _Info  # noqa: N815 - the name on disk
 
 
-class _Whole(msgspec.Struct):
-    """The shape of a checkpoint, or of a list of parts, that is one JSON object."""
+class _PartList(msgspec.Struct):
+    """The list of the parts of a multi-part checkpoint."""
 
     parts: list[str] | None = None
     tableId: str | None = None  # noqa: N815 - the name on disk
-    protocol: ProtocolAction | None = None
-    metaData: MetadataAction | None = None  # noqa: N815 - the name on disk
-    add: list[AddAction] | None = None
 
 
 class NotThisTable(IndexTablesError):
@@ -113,7 +111,7 @@ def _part_keys(name: str, version: int, text: bytes, table_id: str | None) -> li
     if rest.strip() or b'"parts"' not in first:
         return None
     try:
-        whole = msgspec.json.decode(first, type=_Whole)
+        whole = msgspec.json.decode(first, type=_PartList)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CorruptLog(f"{name} is damaged: {error}", object=name) from error
     if whole.parts is None:
@@ -132,12 +130,7 @@ def decode_checkpoint(log: TableLog, key: str, text: bytes) -> Actions:
     if text.startswith(_INFO_PREFIX):
         first, _, text = text.partition(b"\n")
         _verify(name, first, text)
-    whole = _one_object(text)
-    if whole is not None:
-        adds = tuple(whole.add or ())
-        check_paths(log.url, (add.path for add in adds), name)
-        return Actions(protocol=whole.protocol, metadata=whole.metaData, adds=adds)
-    return log.decode_text(key, text)
+    return log.decode_text(key, _one_object(text) or text)
 
 
 def _verify(name: str, first: bytes, rest: bytes) -> None:
@@ -151,16 +144,20 @@ def _verify(name: str, first: bytes, rest: bytes) -> None:
         )
 
 
-def _one_object(text: bytes) -> _Whole | None:
-    """The older shape: one object with all adds in a list, perhaps printed over several lines."""
+def _one_object(text: bytes) -> bytes | None:
+    """The older shape, one object with all adds in a list, perhaps printed over several lines, as action lines."""
     start = text[:200].lstrip()
     if not start.startswith(b"{"):
         return None
     try:
-        whole = msgspec.json.decode(text, type=_Whole)
+        value: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None  # several objects, or an `add` that is one file: action lines
-    return whole if whole.metaData is not None else None
+        return None  # several objects: action lines
+    if not isinstance(value.get("add"), list) and len(value) < len(("protocol", "metaData")):
+        return None  # one action line
+    lines = [{kind: value[kind]} for kind in ("protocol", "metaData") if value.get(kind) is not None]
+    lines += [{"add": add} for add in value.get("add") or ()]
+    return msgspec.json.Encoder().encode_lines(lines)
 
 
 def _snapshot_of(log: TableLog, version: int, found: StoredObject, actions: Actions, table_id: str | None) -> Snapshot:
@@ -216,8 +213,12 @@ def write_checkpoint(log: TableLog, snapshot: Snapshot) -> bool:
         )
     if log.clock.boot() - snapshot.checked > snapshot.safety_age_seconds * _GIVE_UP_SHARE:
         return False
-    if not _create(log, key, body, snapshot):
+    fate = _create(log, key, body, snapshot)
+    if fate == "given up":
         return False
+    if fate == "there":
+        write_pointer(log.store, Pointer(version=snapshot.version, num_files=snapshot.files.num_rows))
+        return True
     write_pointer(
         log.store,
         Pointer(
@@ -233,7 +234,8 @@ def write_checkpoint(log: TableLog, snapshot: Snapshot) -> bool:
     return True
 
 
-def _create(log: TableLog, key: str, body: bytes, snapshot: Snapshot) -> bool:
+def _create(log: TableLog, key: str, body: bytes, snapshot: Snapshot) -> Literal["ours", "there", "given up"]:
+    """Put the checkpoint. One of this table that is there already is as good as ours, which it may be."""
     for _ in range(3):
         try:
             log.store.create(key, body)
@@ -246,9 +248,10 @@ def _create(log: TableLog, key: str, body: bytes, snapshot: Snapshot) -> bool:
             try:
                 load_checkpoint(log, snapshot.version, found, snapshot.table_id)
             except NotThisTable:
-                return False
-        return True
-    return False
+                return "given up"
+            return "ours" if found.data == body else "there"
+        return "ours"
+    return "given up"
 
 
 def _pieces(log: TableLog, snapshot: Snapshot) -> Iterator[bytes]:

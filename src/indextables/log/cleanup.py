@@ -58,10 +58,10 @@ def clean_up(log: TableLog, snapshot: Snapshot, *, dry_run: bool | None = None) 
     """Delete what the rules allow. `dry_run` overrules `cleanup.dryRun`."""
     preview = log.options[opt.CLEANUP_DRY_RUN] if dry_run is None else dry_run
     report = CleanupReport(preview)
-    for _ in range(_ROUNDS):
+    for rounds_left in reversed(range(_ROUNDS)):
         planned = log.clock.boot()
         try:
-            plan = make_plan(log, snapshot)
+            plan = make_plan(log, snapshot, patient=rounds_left > 0)
         except ObjectNotFound as gone:
             logger.info("table %s: planning the clean-up again: %s", log.url, gone)
             continue
@@ -85,8 +85,11 @@ class Plan:
     stopped: str | None = None
 
 
-def make_plan(log: TableLog, snapshot: Snapshot) -> Plan:
-    """List the log and decide what may go. Raises ObjectNotFound when something vanishes meanwhile: plan again."""
+def make_plan(log: TableLog, snapshot: Snapshot, *, patient: bool = False) -> Plan:
+    """List the log and decide what may go.
+
+    With `patient` it raises ObjectNotFound when something vanishes meanwhile: plan again. Otherwise what is gone is gone.
+    """
     now = store_time(log)
     listing = list_versions(log.store, 0)
     listing.states = list_states(log.store, 0)
@@ -98,7 +101,7 @@ def make_plan(log: TableLog, snapshot: Snapshot) -> Plan:
     if not listing.versions or not listing.bases:
         return Plan([], stopped="there is no state that could replace version files")
     retention_ms = opt.log_retention_ms(log.options)
-    floor = _floor(log, snapshot, listing, now, retention_ms)
+    floor = _floor(log, snapshot, listing, now, retention_ms, patient=patient)
     if floor is None:
         return Plan([], stopped="no usable state is old enough to replace version files")
     safety_ms = int(snapshot.safety_age_seconds * 1000)
@@ -113,12 +116,14 @@ def store_time(log: TableLog) -> int:
     return log.store.head(PROBE).last_modified_ms
 
 
-def _floor(log: TableLog, snapshot: Snapshot, listing: Listing, now: int, retention_ms: int) -> int | None:
+def _floor(
+    log: TableLog, snapshot: Snapshot, listing: Listing, now: int, retention_ms: int, *, patient: bool
+) -> int | None:
     in_force = _in_force(listing, now - retention_ms)
     highest = max(in_force if in_force is not None else -1, snapshot.floor)
     for version, metas in sorted(listing.bases.items(), reverse=True):
-        settled = [meta for meta in metas if now - meta.last_modified_ms >= _SETTLED_MS]
-        if version <= highest and any(_usable(log, snapshot, version, meta.key) for meta in settled):
+        settled = [meta.key for meta in metas if now - meta.last_modified_ms >= _SETTLED_MS]
+        if version <= highest and any(_usable(log, snapshot, version, key, patient=patient) for key in settled):
             return version
     return None
 
@@ -136,7 +141,7 @@ def _in_force(listing: Listing, moment_ms: int) -> int | None:
     return found
 
 
-def _usable(log: TableLog, snapshot: Snapshot, version: int, key: str) -> bool:
+def _usable(log: TableLog, snapshot: Snapshot, version: int, key: str, *, patient: bool) -> bool:
     """Whether a state can be read, is this table's, and has all its manifests."""
     try:
         found = log.store.get(key)
@@ -146,7 +151,9 @@ def _usable(log: TableLog, snapshot: Snapshot, version: int, key: str) -> bool:
         state = decode_state(f"{log.url}/{key}", found.data, version)
     except LogReadTimeout:
         raise  # a slow store says nothing about the state
-    except (NotThisTable, LogError) as error:
+    except (NotThisTable, LogError, ObjectNotFound) as error:
+        if patient and isinstance(error, ObjectNotFound):
+            raise
         logger.warning("table %s: state %d is no floor for clean-up: %s", log.url, version, error)
         return False
     if state.metadata is not None and state.metadata.id != snapshot.table_id:

@@ -236,31 +236,28 @@ _ALWAYS_WRITTEN = frozenset(
 )
 
 
-def _field_plan(kind: type[msgspec.Struct]) -> list[tuple[str, str, bool]]:
+def _field_plan(kind: type[msgspec.Struct]) -> list[tuple[str, bool]]:
+    """The names of the fields on disk, in order, and which of them are written even when they are null."""
     return [
-        (field.name, field.encode_name, field.required or field.name in _ALWAYS_WRITTEN)
+        (field.encode_name, (field.required or field.name in _ALWAYS_WRITTEN) and field.name not in _OPTIONAL_IN_REMOVE)
         for field in msgspec.structs.fields(kind)
     ]
 
 
-_PLANS: dict[type[msgspec.Struct], list[tuple[str, str, bool]]] = {
+_OPTIONAL_IN_REMOVE = {"partition_values", "size"}
+_PLANS: dict[type[msgspec.Struct], list[tuple[str, bool]]] = {
     kind: _field_plan(kind)
     for kind in (AddAction, RemoveAction, ProtocolAction, MetadataAction, SkipAction, TxnAction, CommitInfo)
 }
-_OPTIONAL_IN_REMOVE = {"partition_values", "size"}
 
 
 def to_json_object(action: msgspec.Struct) -> dict[str, Any]:
     """An action as the object written to disk: absent fields are left out, null partition values too."""
-    kind = type(action)
-    written: dict[str, Any] = {}
-    for attribute, name, always in _PLANS[kind]:
-        value = getattr(action, attribute)
-        if value is None and (not always or attribute in _OPTIONAL_IN_REMOVE):
-            continue
-        if attribute == "partition_values" and value:
-            value = {key: item for key, item in value.items() if item is not None}
-        written[name] = value
+    fields = zip(_PLANS[type(action)], msgspec.structs.astuple(action), strict=True)
+    written = {name: value for (name, always), value in fields if value is not None or always}
+    values = written.get("partitionValues")
+    if values and None in values.values():
+        written["partitionValues"] = {key: item for key, item in values.items() if item is not None}
     return written
 
 

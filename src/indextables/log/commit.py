@@ -216,13 +216,18 @@ def _create(log: TableLog, current: Snapshot, number: int, body: bytes, txn_id: 
         try:
             log.store.create(key, body)
         except REFUSALS as error:
-            refused = error if tries == 0 or refused is not None else None
+            refused = error if tries == 0 else None
         except StorageError as error:
             logger.info("create of %s: %s; reading it back", key, error)
             refused = None
         else:
             return "won"
-        fate = _read_back(log, number, txn_id)
+        try:
+            fate = _read_back(log, number, txn_id)
+        except CommitOutcomeUnknown:
+            if refused is not None:
+                raise refused from None
+            raise
         if fate is not None:
             return fate
         if refused is not None:

@@ -125,7 +125,7 @@ def decide(change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> De
     adds = list(change.adds)
     if change.groups:
         groups = _live_groups(change, current)
-        if not groups and not adds and not removes:
+        if not groups and not adds and not removes and not change.skips:
             return Decision(None, "the sources of every merged file are gone")
         removes += [source for group in groups for source in group.sources]
         adds += [result for group in groups for result in group.results]
@@ -295,6 +295,10 @@ def check_change(change: Change) -> None:
     if len(set(added)) != len(added):
         twice = next(path for path in added if added.count(path) > 1)
         raise CommitError(f"a commit adds {twice!r} twice; a path can be live only once", path=twice)
+    merged = [source for group in change.groups for source in group.sources]
+    if len(set(merged)) != len(merged):
+        twice = next(path for path in merged if merged.count(path) > 1)
+        raise CommitError(f"a commit merges {twice!r} twice; its rows would be doubled", path=twice)
     if _unreadable(adds):
         for add in adds:
             if why := _unreadable([add]):

@@ -112,7 +112,7 @@ def _open_once(log: TableLog, at: int | None, how: _How) -> Snapshot:
 
 
 def _not_reachable(log: TableLog, snapshot: Snapshot, at: int) -> VersionNotFound:
-    if at < snapshot.floor:
+    if 0 <= at < snapshot.floor:
         text = f"table {log.url}: version {at} was truncated away, the oldest is {snapshot.floor}"
     elif snapshot.gap is not None:
         text = f"table {log.url}: version {at} cannot be reached, version {snapshot.gap} is missing"

@@ -10,8 +10,9 @@ with more caution than our own would need:
 - A string maximum is a prefix bound, because others cut it without rounding up (`prefix_maximum`).
 - String bounds end before the first character at or above U+E000. Below it the orders by code point and by UTF-16 unit
   agree, and the log does not say in which of the two a file's minimum was found.
-- A timestamp maximum reaches to the end of the digit it was written to.
+- Timestamps count by the whole second: others order variable fractions as text, or cut them off.
 - A decimal of exactly 32 characters may have lost digits to a writer that cuts every long text, so it is not used.
+- Where one bound is in a form that we cannot read, the other is not used either: who knows how they were ordered.
 - Minima and maxima say nothing about NaN.
 """
 
@@ -162,7 +163,17 @@ def _typed_bounds(low: pa.Array, high: pa.Array, arrow_type: pa.DataType) -> tup
         return _before_e000(low), prefix_maximum(_before_e000(high))
     if pa.types.is_decimal(arrow_type) and arrow_type.precision + 2 >= _CUT_LENGTH:
         low, high = _unless_cut(low), _unless_cut(high)
-    return column_from_text(low, arrow_type), column_from_text(high, arrow_type, upper=True)
+    minimum = column_from_text(low, arrow_type, bound="lower")
+    maximum = column_from_text(high, arrow_type, bound="upper")
+    strange = pc.or_(_unread(low, minimum), _unread(high, maximum))
+    if pc.any(strange).as_py():
+        nothing = pa.scalar(None, arrow_type)
+        minimum, maximum = pc.if_else(strange, nothing, minimum), pc.if_else(strange, nothing, maximum)
+    return minimum, maximum
+
+
+def _unread(texts: pa.Array, values: pa.Array) -> pa.BooleanArray:
+    return pc.and_(pc.is_valid(texts), pc.is_null(values))
 
 
 def _before_e000(texts: pa.Array) -> pa.Array:

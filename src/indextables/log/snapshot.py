@@ -6,6 +6,7 @@ to be the newest (`checked`), against which version 0 (`anchor`), and whether a 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from indextables.core import options as opt
+from indextables.core.errors import OptionError
 from indextables.core.predicate import Predicate
 from indextables.core.types import spark_json_to_arrow
 from indextables.log.actions import (
@@ -28,6 +30,8 @@ from indextables.log.actions import (
 )
 from indextables.log.files import NO_FILES
 from indextables.log.fileset import FileSet
+
+logger = logging.getLogger("indextables")
 
 HOUR_MS = 3_600_000
 
@@ -84,15 +88,23 @@ class Snapshot:
     @property
     def safety_age_seconds(self) -> float:
         """How long what is new is left alone by clean-up: the same for every client of the table."""
-        return opt.table_value(self.metadata.configuration, opt.SAFETY_AGE_HOURS) * 3600.0
+        return self._hours(opt.SAFETY_AGE_HOURS) * 3600.0
 
     def latest_txn(self, app_id: str) -> TxnAction | None:
         """The newest batch of an exactly-once writer, unless it is so old that the table has forgotten it."""
         txn = self.transactions.get(app_id)
         if txn is None or txn.last_updated is None:
             return txn
-        kept_ms = opt.table_value(self.metadata.configuration, opt.TXN_RETENTION_HOURS) * HOUR_MS
+        kept_ms = self._hours(opt.TXN_RETENTION_HOURS) * HOUR_MS
         return txn if txn.last_updated >= self.timestamp - kept_ms else None
+
+    def _hours(self, option: opt.Option[float]) -> float:
+        """A table property in hours. One that cannot be read, which no writer of ours leaves, counts as not set."""
+        try:
+            return opt.table_value(self.metadata.configuration, option)
+        except OptionError as error:
+            logger.warning("table %s: %s; using %s hours", self.url, error, option.default)
+            return option.default
 
     def with_checked(self, checked: float) -> Snapshot:
         """The same, seen to be the newest at `checked`."""

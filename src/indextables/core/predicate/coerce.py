@@ -276,6 +276,8 @@ def parse_time(text: str, *, zoned: bool) -> dt.datetime | None:
     region = _ZONED.fullmatch(text) if parsed is None else None
     if region is not None:
         parsed, zone = parse_moment(region[1]), _zone(region[2])
+        if parsed != parse_moment(region[1], read_offset=False):
+            return None  # an offset and a region
     if parsed is None or zone is None:
         return None
     moment = EPOCH + dt.timedelta(microseconds=parsed[0])

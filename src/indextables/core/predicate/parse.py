@@ -57,9 +57,7 @@ _OPS: Final[dict[str, Op]] = {
     ">=": ">=",
     "<=>": "<=>",
 }
-_NOT_A_NAME: Final = frozenset(
-    {"AND", "BETWEEN", "ILIKE", "IN", "IS", "LIKE", "NOT", "OR", "REGEXP", "RLIKE", "SELECT"}
-)
+_NOT_A_NAME: Final = frozenset({"AND", "BETWEEN", "ILIKE", "IN", "IS", "LIKE", "NOT", "OR", "REGEXP", "RLIKE"})
 _OTHER_OPERATORS: Final = frozenset(
     {"ILIKE", "REGEXP", "RLIKE", "COLLATE", "+", "-", "*", "/", "%", "||", "&", "|", "^", "::"}
 )
@@ -137,6 +135,8 @@ class _Parser:
 
     def _unexpected(self, hint: str = SUPPORTED, word: Word | None = None) -> PredicateError:
         word = word or self._word
+        if word.upper in _OTHER_OPERATORS:
+            return self._unsupported(f"the operator {word.upper}", word)
         place = word.start + 1
         if word.kind == "end":
             return PredicateError(f"the filter ends too early, at position {place}: {hint}", position=place)
@@ -211,7 +211,7 @@ class _Parser:
         else:
             operator = self._words[self._index + 1] if word.upper == "NOT" else word
             if operator.upper in _OTHER_OPERATORS:
-                raise self._unsupported(f"the operator {operator.upper}", operator)
+                raise self._unexpected(word=operator)
             return left
         return Not(predicate) if negated else predicate
 
@@ -310,16 +310,19 @@ class _Parser:
     def _parentheses(self, word: Word) -> _Term:
         if self._word.upper in {"SELECT", "WITH"}:
             raise self._unsupported("a subquery", word)
+        self._deeper(word)
+        term = self._or()
+        self._expect(")")
+        self._depth -= 1
+        return term
+
+    def _deeper(self, word: Word) -> None:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise PredicateError(
                 f"the filter has more than {MAX_DEPTH} parentheses inside each other: write it flatter",
                 position=word.start + 1,
             )
-        term = self._or()
-        self._expect(")")
-        self._depth -= 1
-        return term
 
     def _bare(self, word: Word) -> _Term:
         if word.upper in {"TRUE", "FALSE"}:
@@ -328,7 +331,7 @@ class _Parser:
             return _Value(None)
         if word.upper in _TYPES and self._word.kind == "text":
             return _Value(cast_literal(self._next().text, _TYPES[word.upper]))
-        if word.upper in {"CASE", "INTERVAL", "SELECT"} and self._word.kind != "sign":
+        if word.upper == "SELECT" or (word.upper in {"CASE", "INTERVAL"} and self._word.kind != "sign"):
             raise self._unsupported(word.upper, word)
         if self._word.upper == "(":
             if word.upper == "CAST":
@@ -339,7 +342,7 @@ class _Parser:
         return self._path(word)
 
     def _cast(self) -> _Value:
-        self._expect("(")
+        self._deeper(self._next())
         value = self._literal()
         self._expect("AS")
         word = self._next()
@@ -349,6 +352,7 @@ class _Parser:
         if pa.types.is_decimal(arrow_type) and self._take("("):
             arrow_type = self._decimal()
         self._expect(")")
+        self._depth -= 1
         return _Value(None if value is None else cast_literal(value, arrow_type))
 
     def _decimal(self) -> pa.DataType:

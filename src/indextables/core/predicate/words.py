@@ -83,8 +83,9 @@ def _tokens(text: str) -> list[Any]:
     tokens = _try_tokens(text)
     if tokens is None:
         place = _unclosed(text)
-        opener = text[place : place + 2] if text.startswith("/*", place) else text[place : place + 1]
-        raise PredicateError(f"the {opener} at position {place + 1} of the filter is never closed", position=place + 1)
+        opener = "/*" if text.startswith("/*", place) else text[place : place + 1]
+        problem = "cannot be read" if opener in text[place + len(opener) :] else "is never closed"
+        raise PredicateError(f"the {opener} at position {place + 1} of the filter {problem}", position=place + 1)
     return tokens
 
 
