@@ -6,6 +6,7 @@ code under test believes.
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
 import tracemalloc
@@ -322,15 +323,11 @@ def put_foreign_state(
     store.put(f"{LOG}/_last_checkpoint", json.dumps(pointer).encode())
 
 
-_pools: list[pa.MemoryPool] = []
-"""Buffers give their memory back to the pool that they came from, so a pool must outlive them."""
-
-
 def peak_of(call: Callable[[], T]) -> tuple[T, int]:
     """What a call returns, and the most memory that Arrow, numpy and Python together took for it at any time."""
     before = pa.default_memory_pool()
     pool = pa.proxy_memory_pool(before)
-    _pools.append(pool)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(pool))  # buffers go back to their pool, which must outlive them all
     tracemalloc.start()
     pa.set_memory_pool(pool)
     try:

@@ -120,7 +120,7 @@ def _ordered_alike(arrow_type: pa.DataType) -> bool:
 def _exact_as_double(value: Any) -> bool:
     if isinstance(value, Decimal):
         return len(value.as_tuple().digits) <= 15
-    return not isinstance(value, int) or abs(value) <= _EXACT_IN_DOUBLES
+    return not isinstance(value, int) or abs(value) < _EXACT_IN_DOUBLES
 
 
 def _partition_values(files: pa.Table, column: Column) -> VectorValues:

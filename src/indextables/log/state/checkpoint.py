@@ -14,6 +14,7 @@ from indextables.log.checkpoint import write_checkpoint
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.fileset import FileSet
+from indextables.log.refresh import remember
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.files import StateFiles
 from indextables.log.state.write import write_state
@@ -51,7 +52,7 @@ def checkpoint(log: TableLog, snapshot: Snapshot, *, compact: bool) -> Checkpoin
         return Checkpointed(snapshot, "avro-state", "none", written=False)
     if written.ours:
         source = StateFiles(log, written.state, snapshot.file_set.folded)
-        snapshot = replace(snapshot, file_set=FileSet(source), base=snapshot.version)
+        snapshot = remember(log, replace(snapshot, file_set=FileSet(source), base=snapshot.version))
     return Checkpointed(snapshot, "avro-state", written.kind, written=True)
 
 
