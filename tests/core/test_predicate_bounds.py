@@ -290,6 +290,7 @@ def test_long_lists_agree_with_single_comparisons() -> None:
 TYPED = [name for name in POOLS if name not in {"day", "at", "local"}]
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(st.data())
 def test_bounds_never_rule_out_a_row_that_matches(data: st.DataObject) -> None:

@@ -34,6 +34,7 @@ from indextables.core.values import EXACT
 from predicate_data import LITERALS, OPS, SCHEMA, VALUES, column, holds, meaning, predicates, rows, to_table
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(rows(max_size=8), predicates())
 def test_equals_the_row_by_row_model(data: list[dict[str, Any]], predicate: Any) -> None:

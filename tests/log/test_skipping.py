@@ -281,6 +281,7 @@ def every_range(name: str) -> list[Predicate]:
     return [kind(pair) for pair in pairs for kind in (And, Or)] + [Not(And(pair)) for pair in pairs]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.data())
 def test_no_file_with_a_matching_row_is_dropped(data: st.DataObject) -> None:
@@ -294,6 +295,7 @@ def test_no_file_with_a_matching_row_is_dropped(data: st.DataObject) -> None:
     assert kept == [path for path in files["path"].to_pylist() if path in kept]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_no_manifest_with_a_matching_row_is_dropped(data: st.DataObject) -> None:

@@ -126,22 +126,23 @@ def handles(seed: int, cut: Cut) -> Simulation:
 @scenario
 def sleeper(seed: int, cut: Cut) -> Simulation:
     """One process sleeps for days in the middle of what it does, wherever that is; all others are quick."""
-    who = "ARK"[seed % 3]
+    who = "AARK"[seed % 4]
+    call = (3 + int(chance(seed, "call") * 5)) if who == "A" else (1 + int(chance(seed, "call") * 12))
     weather = replace(
         CALM,
         mutations=0.02,
         late_answers=0.2,
-        sleeper=(who, 1 + int(chance(seed, "call") * 16), pick(seed, "nap", 26 * HOUR, 3 * DAY, 6 * DAY)),
-        jumps_rate=0.06,
-        jumps=(61 * MINUTE, 61 * MINUTE, 25 * HOUR),
+        sleeper=(who, call, pick(seed, "nap", 2 * DAY, 4 * DAY, 8 * DAY)),
+        jumps_rate=0.08,
+        jumps=(61 * MINUTE, 25 * HOUR),
     )
     sim = Simulation(seed, cut, weather, retention=HOUR)
     sim.base(2, checkpoints_at=(1,))
-    sim.add(Writer, "A", operations=2, kinds=("append",), hold=0.5, early=True)
+    sim.add(Writer, "A", operations=1, kinds=("append",), hold=0.5, early=True)
     sim.add(Reader, "R", operations=2, travels=0.0, alone=True, early=True)
     sim.add(Writer, "B", operations=5, kinds=("append",))
-    sim.add(Checkpointer, "K", operations=4, alone=True)
-    sim.add(Cleaner, "C", operations=4, alone=True)
+    sim.add(Checkpointer, "K", operations=6, alone=True)
+    sim.add(Cleaner, "C", operations=6, alone=True)
     return sim
 
 

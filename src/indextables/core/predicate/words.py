@@ -1,11 +1,14 @@
 """The words of a filter, from sqlglot's tokens of its Spark dialect.
 
 Three things are put together that sqlglot keeps apart: a number and its suffix (`5L`), a number that begins with a
-point (`.5`), and texts that follow each other. Spark 4 reads `'it''s'` as `it's` and `'a' 'b'` as `ab`.
+point (`.5`), and texts that follow each other. Spark 4 reads `'it''s'` as `it's` and `'a' 'b'` as `ab`. What stands
+between quotes is read here, by Spark's rules, because releases of sqlglot differ in the escapes they know.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from dataclasses import dataclass
 from typing import Any, Final
 from typing import Literal as OneOf
@@ -14,6 +17,12 @@ from indextables.core.errors import PredicateError
 
 MAX_LENGTH: Final = 1_000_000
 _GUESSES: Final = 100
+_ESCAPE: Final = re.compile(
+    r"\\(?:U(?P<long>[0-9a-fA-F]{8})|u(?P<short>[0-9a-fA-F]{4})|(?P<octal>[01][0-7]{2})|(?P<other>.))"
+    r"|(?P<quotes>''|\"\")",
+    re.DOTALL,
+)
+_ESCAPED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
 @dataclass(slots=True)
@@ -61,18 +70,36 @@ def split(text: str) -> list[Word]:
             words[-1] = Word("number", "." + token.text, last.start, end)
         elif kind == "STRING" and last.kind == "text":
             quote = source[0] if last.end == start else ""
-            last.text, last.end = last.text + quote + token.text, end
-        elif kind in {"STRING", "RAW_STRING"}:
-            words.append(Word("text", token.text, start, end))
+            last.text, last.end = last.text + quote + _unquoted(source), end
+        elif kind == "STRING":
+            words.append(Word("text", _unquoted(source), start, end))
+        elif kind == "RAW_STRING":
+            words.append(Word("text", source[2:-1], start, end))
         elif kind == "NUMBER":
             words.append(Word("number", token.text, start, end))
         elif kind == "HEX_STRING" and source[0] in "xX":
             words.append(Word("bytes", token.text, start, end))
         elif kind == "IDENTIFIER":
-            words.append(Word("name", token.text, start, end))
+            words.append(Word("name", source[1:-1].replace("``", "`"), start, end))
         else:
             words.append(Word("word" if source[0] == "_" or source[0].isalnum() else "sign", source, start, end))
     return [*words, Word("end", "", len(text), len(text))]
+
+
+def _unquoted(source: str) -> str:
+    r"""The text between quotes. `\%` and `\_` keep their backslash, for LIKE."""
+    return _ESCAPE.sub(lambda match: _unescaped(match, source[0]), source[1:-1])
+
+
+def _unescaped(match: re.Match[str], quote: str) -> str:
+    if match["quotes"] is not None:
+        return quote if match["quotes"] == quote + quote else match["quotes"]
+    code = match["long"] or match["short"]
+    if code is not None:
+        return chr(int(code, 16)) if int(code, 16) <= sys.maxunicode else match[0]
+    if match["octal"] is not None:
+        return chr(int(match["octal"], 8))
+    return _ESCAPED.get(match["other"], match["other"])
 
 
 def _qualified(words: list[Word]) -> bool:
