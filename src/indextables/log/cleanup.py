@@ -25,13 +25,14 @@ from functools import partial
 from indextables.core import options as opt
 from indextables.core.errors import LogError, LogReadTimeout, ObjectNotFound, StorageError
 from indextables.log.checkpoint import NotThisTable, load_checkpoint
-from indextables.log.layout import PROBE, checkpoint_key, version_key
+from indextables.log.layout import LOG_DIR, PROBE, checkpoint_key, version_key
 from indextables.log.listing import Listing, list_states, list_versions
 from indextables.log.refresh import head_or_none
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.model import manifest_key
 from indextables.log.state.read import decode_state
 from indextables.log.tablelog import TableLog
+from indextables.storage.local import sweep
 from indextables.storage.store import ObjectMeta
 
 logger = logging.getLogger("indextables")
@@ -70,6 +71,8 @@ def clean_up(log: TableLog, snapshot: Snapshot, *, dry_run: bool | None = None) 
         if preview:
             report.deleted = plan.keys
             return report
+        if plan.swept_before_ms is not None:
+            sweep(log.store, LOG_DIR, plan.swept_before_ms)
         if carry_out(log, snapshot, plan, planned, report):
             return report
     report.stopped = "the log changed, or deleting took too long, three times over; the rest is left for the next run"
@@ -83,6 +86,8 @@ class Plan:
     keys: list[str]
     floor: int | None = None
     stopped: str | None = None
+    swept_before_ms: int | None = None
+    """Temporary files that killed writers left behind go, where they are older than this."""
 
 
 def make_plan(log: TableLog, snapshot: Snapshot, *, patient: bool = False) -> Plan:
@@ -107,7 +112,7 @@ def make_plan(log: TableLog, snapshot: Snapshot, *, patient: bool = False) -> Pl
     safety_ms = int(snapshot.safety_age_seconds * 1000)
     keys = _versions_to_go(listing, floor, now, safety_ms)
     keys += _states_to_go(log, listing, floor, now, retention_ms, safety_ms)
-    return Plan(keys, floor)
+    return Plan(keys, floor, swept_before_ms=now - safety_ms)
 
 
 def store_time(log: TableLog) -> int:

@@ -210,12 +210,16 @@ class LocalStore:
 
 def sweep(store: Store, prefix: str, older_than_ms: int) -> int:
     """Sweep the local store below any wrappers, see `LocalStore.sweep`; other stores leave nothing behind (0)."""
+    inner = local_store(store)
+    return 0 if inner is None else inner.sweep(prefix, older_than_ms)
+
+
+def local_store(store: Store) -> LocalStore | None:
+    """The local store below any wrappers, where there is one."""
     inner: object = store
-    while not isinstance(inner, LocalStore):
+    while inner is not None and not isinstance(inner, LocalStore):
         inner = getattr(inner, "inner", None)
-        if inner is None:
-            return 0
-    return inner.sweep(prefix, older_than_ms)
+    return inner
 
 
 def _modified_ms(found: os.stat_result) -> int:

@@ -14,7 +14,7 @@ from indextables.log.actions import SCHEMA_KEY, AddAction, TxnAction
 from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change, MetadataUpdate
 from indextables.log.snapshot import Snapshot
-from indextables.log.stats import limit_stats
+from indextables.log.stats import StatsLimits
 from indextables.log.tablelog import TableLog
 
 Txn = TxnAction | tuple[str, int]
@@ -32,8 +32,9 @@ def commit_files(
     data_change: bool,
 ) -> Committed:
     """Commit files that are in place already, removals, properties, and how far an exactly-once writer has come."""
+    limits = StatsLimits(snapshot.schema, snapshot.metadata.partition_columns, log.options)
     change = Change(
-        adds=tuple(_checked(add, log.options, snapshot) for add in adds),
+        adds=tuple(_checked(add, limits, snapshot) for add in adds),
         removes=_paths(removes),
         metadata=MetadataUpdate(properties=_properties(properties)) if properties else None,
         txn=_txn(txn),
@@ -43,14 +44,12 @@ def commit_files(
     return commit(log, snapshot, change, operation=operation, parameters=parameters)
 
 
-def _checked(add: AddAction, options: Options, snapshot: Snapshot) -> AddAction:
+def _checked(add: AddAction, limits: StatsLimits, snapshot: Snapshot) -> AddAction:
     if not isinstance(add, AddAction):
         raise CommitError(f"adds must be AddAction values, not {type(add).__name__}")
     columns = snapshot.metadata.partition_columns
     values = _partition_values(add, columns)
-    low, high = limit_stats(
-        add.min_values, add.max_values, schema=snapshot.schema, partition_columns=columns, options=options
-    )
+    low, high = limits.minima(add.min_values), limits.maxima(add.max_values)
     return msgspec.structs.replace(add, partition_values=values, min_values=low, max_values=high)
 
 
