@@ -126,8 +126,8 @@ def handles(seed: int, cut: Cut) -> Simulation:
 @scenario
 def sleeper(seed: int, cut: Cut) -> Simulation:
     """One process sleeps for days in the middle of what it does, wherever that is; all others are quick."""
-    who = "AARK"[seed % 4]
-    call = (3 + int(chance(seed, "call") * 5)) if who == "A" else (1 + int(chance(seed, "call") * 12))
+    who, low, high = (("A", 3, 7), ("R", 1, 4), ("A", 3, 7), ("K", 1, 12))[seed % 4]
+    call = low + int(chance(seed, "call") * (high - low + 1))
     weather = replace(
         CALM,
         mutations=0.02,
@@ -140,6 +140,8 @@ def sleeper(seed: int, cut: Cut) -> Simulation:
     sim.base(2, checkpoints_at=(1,))
     sim.add(Writer, "A", operations=1, kinds=("append",), hold=0.5, early=True)
     sim.add(Reader, "R", operations=2, travels=0.0, alone=True, early=True)
+    if who == "R":
+        sim.quick_commit(after=HOUR)
     sim.add(Writer, "B", operations=5, kinds=("append",))
     sim.add(Checkpointer, "K", operations=6, alone=True)
     sim.add(Cleaner, "C", operations=6, alone=True)
