@@ -86,7 +86,7 @@ def entry(number: int = 1, **fields: Any) -> dict[str, Any]:
         "addedAtVersion": number % 7,
         "addedAtTimestamp": START_MS + number % 7,
     }
-    return {name: None for name in OPTIONAL} | needed | fields
+    return dict.fromkeys(OPTIONAL) | needed | fields
 
 
 def full_entry(number: int = 1, **fields: Any) -> dict[str, Any]:

@@ -264,7 +264,11 @@ def test_apply_tombstones() -> None:
     assert paths(fresh(store)) == ["y", "z"]
     put_foreign_state(store, 2, manifests)
     twice = fresh(store).files
-    assert dict(zip(twice["path"].to_pylist(), twice["size"].to_pylist(), strict=True)) == {"x": 103, "y": 102, "z": 104}
+    assert dict(zip(twice["path"].to_pylist(), twice["size"].to_pylist(), strict=True)) == {
+        "x": 103,
+        "y": 102,
+        "z": 104,
+    }
 
 
 def test_empty_tombstones() -> None:

@@ -78,7 +78,9 @@ def test_compaction_trigger_after_merge() -> None:
         done = written(log, snapshot)
         assert done.kind == "compacted"
         assert set(naive_live(store, 2)) == {"merged", *(f"f{number:03d}" for number in range(60, 100))}
-    log = make_log(MemoryStore(), {"state.compaction.tombstoneThreshold": 0.99, "state.compaction.largeRemoveThreshold": 60})
+    log = make_log(
+        MemoryStore(), {"state.compaction.tombstoneThreshold": 0.99, "state.compaction.largeRemoveThreshold": 60}
+    )
     snapshot = committed(log, hundred(log), groups=(MergeGroup(sources, (add("merged"),)),), data_change=False)
     assert written(log, snapshot).kind == "incremental"
 
@@ -296,7 +298,9 @@ class TestSelective:
         for _ in range(4):
             manifest = int(chance.integers(10))
             near = {self.path(50 * manifest + n) for n in range(50)} & alive
-            gone = set(sorted(near)[: int(chance.integers(51))]) | set(chance.choice(sorted(alive), 3, replace=False).tolist())
+            gone = set(sorted(near)[: int(chance.integers(51))]) | set(
+                chance.choice(sorted(alive), 3, replace=False).tolist()
+            )
             alive -= gone
             snapshot = committed(log, snapshot, [f"new-{seed}-{snapshot.version}"], sorted(gone))
             alive.add(f"new-{seed}-{snapshot.version - 1}")

@@ -70,7 +70,9 @@ def test_partition_bounds_computation() -> None:
     assert bounds("level", "10", "9", "100", "-1") == ("-1", "100"), "as numbers, not as texts"
     assert bounds("day", "2024-02-01", "2023-12-31", "2024-01-01") == ("2023-12-31", "2024-02-01")
     assert bounds("region", "us-west", "eu", "us-east") == ("eu", "us-west")
-    assert bounds("region", "\uffff", "😀") == ("\uffff", "😀"), "by code point: UTF-16 would have it the other way round"
+    assert bounds("region", "\uffff", "😀") == ("\uffff", "😀"), (
+        "by code point: UTF-16 would have it the other way round"
+    )
     assert bounds("region", "10", "9", "1a") == ("10", "9"), "texts, though they look like numbers"
     assert bounds("at", "2024-01-01T00:00:00.500Z", "2024-01-01T00:00:00Z") == (
         "2024-01-01T00:00:00Z",

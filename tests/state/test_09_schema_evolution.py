@@ -102,7 +102,9 @@ def test_read_new_schema_with_old_reader() -> None:
         assert found == [{name: row[name] for name in names} for row in entries]
     from indextables.log.state.model import ManifestItem, State
 
-    state = State(3, 5, (ManifestItem("manifests/m.avro", 1, bounds={"day": ("a", "b")}),), frozenset({"x"}), {"r": "{}"})
+    state = State(
+        3, 5, (ManifestItem("manifests/m.avro", 1, bounds={"day": ("a", "b")}),), frozenset({"x"}), {"r": "{}"}
+    )
     (record,) = fastavro.reader(io.BytesIO(encode_state(state, 3)), reader_schema=ORIGINAL_STATE)
     assert record.keys() == {field["name"] for field in ORIGINAL_STATE["fields"]}
     assert record["manifests"][0]["partitionBounds"] == {"day": {"min": "a", "max": "b"}}

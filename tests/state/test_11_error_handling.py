@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import suppress
 
 import pytest
 
-from indextables.core.errors import CorruptLog, LogWarning, ObjectNotFound
+from indextables.core.errors import CorruptLog, LogWarning, ObjectNotFound, StoreUnavailable
 from indextables.log.actions import MetadataAction
 from indextables.log.avro.manifest import read_manifest
 from indextables.log.open import open_log
@@ -93,10 +94,8 @@ def test_partial_manifest_write(fault: Fault) -> None:
         store = start.copy()
         faulty = Faulty(store, Plan(at, fault), mutations_only=True)
         victim = make_log(faulty)
-        try:
+        with suppress(Died, StoreUnavailable):
             write_state(victim, open_log(victim), compact=True)
-        except (Died, Exception) as error:
-            assert "planned" in str(error) or isinstance(error, Died)
         assert faulty.fired
         assert paths(fresh(store)) == expected
         other = make_log(store, clock=FakeClock(seed=at))
@@ -128,7 +127,7 @@ def test_concurrent_state_update() -> None:
 
 
 def test_commit_state_unknown() -> None:
-    """A create whose answer was lost is read back, and found to be ours; one that never arrives is given up, and nothing is lost."""
+    """A create whose answer was lost is read back, and found to be ours; one that never arrives is given up."""
     start = MemoryStore()
     log = make_log(start)
     snapshot = committed(log, table(log), ["f1"])

@@ -205,7 +205,11 @@ class TestEveryFormOfAPath:
             {own: bare, "manifests/manifest-shared.avro": shared, "manifest-third.avro": [entry(3, path="third")]},
             metadata=metadata,
         )
-        for key in (f"{LOG}/manifests/manifest-x.avro", state_key(1, "manifest-y.avro"), state_key(9, "manifest-z.avro")):
+        for key in (
+            f"{LOG}/manifests/manifest-x.avro",
+            state_key(1, "manifest-y.avro"),
+            state_key(9, "manifest-z.avro"),
+        ):
             store.put(key, b"nobody's")
         store.clock.advance(30 * DAY)
         return store

@@ -80,7 +80,9 @@ def item(files: pa.Table, columns: list[str], writer: str) -> ManifestItem:
 def test_no_manifest_with_a_matching_file_is_left_out(writer: str, data: st.DataObject) -> None:
     columns = data.draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True))
     rows = data.draw(
-        st.lists(st.fixed_dictionaries({c: st.none() | VALUES[c] | VALUES[c] for c in columns}), min_size=1, max_size=10)
+        st.lists(
+            st.fixed_dictionaries({c: st.none() | VALUES[c] | VALUES[c] for c in columns}), min_size=1, max_size=10
+        )
     )
     for row in rows:
         for name, value in row.items():
@@ -134,7 +136,9 @@ def test_foreign_bounds_that_do_not_cover_their_values() -> None:
         assert kept("id", huge[::-1], f"id = {value}")
 
 
-@pytest.mark.parametrize("bounds", [{"id": (None, None)}, {"id": ("1", None)}, {"id": (None, "5")}, {"id": ("x", "y")}, {}, None])
+@pytest.mark.parametrize(
+    "bounds", [{"id": (None, None)}, {"id": ("1", None)}, {"id": (None, "5")}, {"id": ("x", "y")}, {}, None]
+)
 def test_bounds_that_say_nothing_keep_everything_they_must(bounds: Any) -> None:
     foreign = ManifestItem("m", 1, bounds=bounds)
     for where in ("id = 3", "id > 2", "id IS NULL", "id IS NOT NULL", "NOT id = 3"):

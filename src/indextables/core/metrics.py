@@ -75,9 +75,9 @@ class Metrics:
             lines += [
                 f"# TYPE {plain} summary",
                 f"{plain}_count {int(series['count'])}",
-                f"{plain}_sum {series['sum']:.6g}",
+                f"{plain}_sum {float(series['sum'])!r}",
                 f"# TYPE {plain}_last gauge",
-                f"{plain}_last {series['last']:.6g}",
+                f"{plain}_last {float(series['last'])!r}",
             ]
         return "\n".join([*lines, "# EOF"]) + "\n"
 
