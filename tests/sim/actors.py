@@ -19,6 +19,7 @@ from indextables.core.errors import (
     IndexTablesError,
     LogReadTimeout,
     MetadataChanged,
+    ObjectNotFound,
     StorageError,
     TableExists,
     TableNotFound,
@@ -30,15 +31,16 @@ from indextables.core.parallel import Inline
 from indextables.core.predicate import parse_predicate
 from indextables.log.actions import AddAction, TxnAction
 from indextables.log.cache import LogCache
-from indextables.log.checkpoint import write_checkpoint
 from indextables.log.cleanup import clean_up
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MergeGroup, MetadataUpdate, Replace
 from indextables.log.create import create_log
 from indextables.log.history import open_at, read_changes
 from indextables.log.open import open_log
-from indextables.log.refresh import open_current, refresh
+from indextables.log.refresh import open_current, read_files, refresh
 from indextables.log.snapshot import Snapshot
+from indextables.log.state.checkpoint import checkpoint
+from indextables.log.state.collect import collect_manifests
 from indextables.log.tablelog import TableLog
 from indextables.storage.retrying import Retrying
 from indextables.storage.store import Store
@@ -132,6 +134,9 @@ class Actor:
             return call()
         except expected:
             return None
+        except ObjectNotFound as error:
+            self.oracle.gave_up(self.name, began, error)
+            return None
         except (StorageError, LogReadTimeout):
             return None
         except (TableNotFound, TableReplaced) as error:
@@ -157,10 +162,19 @@ class Actor:
             found = self.attempt(began, lambda: open_current(self.log))
         else:
             found = self.attempt(began, lambda: open_log(self.log))
-        if found is not None:
-            self.oracle.was_read(self.name, began, found, newest=True)
-            self.snapshot = found
+        if found is None:
+            return None
+        paths = self.paths(began, found) if self.rng.random() < 0.5 else None
+        self.oracle.was_read(self.name, began, found, paths, newest=True)
+        self.snapshot = found
         return found
+
+    def paths(self, began: Began, snapshot: Snapshot) -> list[str] | None:
+        """The files of a snapshot, read as readers read them."""
+        found = self.attempt(began, lambda: read_files(self.log, snapshot, None), VersionNotFound)
+        if found is not None:
+            return found[1].column("path").to_pylist()
+        return None
 
 
 class Writer(Actor):
@@ -197,7 +211,10 @@ class Writer(Actor):
 
     def write(self, began: Began, snapshot: Snapshot, kind: str) -> str:
         uploads_began = self.clock.boot()
-        planned = self.plan(snapshot, kind)
+        live: list[str] = []
+        if kind in ("remove", "merge"):
+            live = self.paths(began, snapshot) or []
+        planned = self.plan(snapshot, kind, live)
         if planned is None:
             return "nothing"
         change, meant = planned
@@ -208,9 +225,8 @@ class Writer(Actor):
             self.task.idle()
         return self.commit(began, snapshot, change, kind, meant, uploads_began, uploads)
 
-    def plan(self, snapshot: Snapshot, kind: str) -> tuple[Change, dict[str, object]] | None:
+    def plan(self, snapshot: Snapshot, kind: str, live: list[str]) -> tuple[Change, dict[str, object]] | None:
         """What to do, and what it means in words that the oracle can check."""
-        live: list[str] = snapshot.files.column("path").to_pylist()
         match kind:
             case "append":
                 return Change(adds=self.new_adds(self.rng.randint(1, 2))), {}
@@ -283,7 +299,7 @@ class Writer(Actor):
             raise Violation("crashed", f"{self.name}: {''.join(traceback.format_exception(error))}") from error
         self.snapshot = done.snapshot
         if self.oracle.undisturbed(began):
-            self.oracle.was_read(self.name, began, done.snapshot, newest=False)
+            self.oracle.was_read(self.name, began, done.snapshot, None, newest=False)
         if not done.written:
             self.sim.scheduler.note(f"is told: nothing written, {done.reason}", self.name)
             self.oracle.has_failed(self.name, self.clock.issued[first_id:], ValueError(done.reason))
@@ -312,6 +328,8 @@ class Writer(Actor):
                     entry.properties == snapshot.metadata.configuration for entry in truth.entries[snapshot.version :]
                 ):
                     raise Violation("false-conflict", f"{self.name}: {error}")
+            case ObjectNotFound():
+                self.oracle.gave_up(self.name, began, error)
             case CommitError() | StorageError() | LogReadTimeout():
                 pass
             case _:
@@ -340,7 +358,7 @@ class Exactly(Writer):
         self._app_id = app_id or f"app{name}"
         self._batch = 0
 
-    def plan(self, snapshot: Snapshot, kind: str) -> tuple[Change, dict[str, object]] | None:
+    def plan(self, snapshot: Snapshot, kind: str, live: list[str]) -> tuple[Change, dict[str, object]] | None:
         return Change(adds=self.new_adds(1), txn=TxnAction(self._app_id, self._batch)), {}
 
     def write(self, began: Began, snapshot: Snapshot, kind: str) -> str:
@@ -365,8 +383,11 @@ class Checkpointer(Actor):
         snapshot = self.snapshot if self.snapshot is not None and self.rng.random() < self._hold else self.look(began)
         if snapshot is None or snapshot.version == 0:
             return
-        if self.attempt(began, lambda: write_checkpoint(self.log, snapshot)):
+        compact = self.rng.random() < 0.3
+        done = self.attempt(began, lambda: checkpoint(self.log, snapshot, compact=compact))
+        if done is not None and done.written:
             self.sim.counts["checkpoints"] += 1
+            self.snapshot = done.snapshot
 
 
 class Cleaner(Actor):
@@ -389,6 +410,9 @@ class Cleaner(Actor):
             self.sim.counts["log objects deleted"] += len(report.deleted)
             why = f", {report.stopped}" if report.stopped else ""
             self.sim.scheduler.note(f"cleaned up: floor {report.floor}, {len(report.deleted)} deleted{why}", self.name)
+        collected = self.attempt(began, lambda: collect_manifests(self.log, snapshot))
+        if collected is not None:
+            self.sim.counts["log objects deleted"] += len(collected.deleted)
 
 
 class Truncator(Actor):
@@ -409,7 +433,7 @@ class Truncator(Actor):
         if done is None:
             return
         self.oracle.was_acked(self.name, done.snapshot, done.txn_id)
-        if self.attempt(began, lambda: write_checkpoint(self.log, done.snapshot)):
+        if self.attempt(began, lambda: checkpoint(self.log, done.snapshot, compact=True)):
             self.attempt(began, lambda: clean_up(self.log, done.snapshot))
 
 
@@ -443,8 +467,20 @@ class Reader(Actor):
         else:
             found = self.attempt(began, lambda: open_current(self.log))
         if found is not None:
-            self.oracle.was_read(self.name, began, found, newest=True, stale=self._stale)
+            self.oracle.was_read(self.name, began, found, None, newest=True, stale=self._stale)
             self.snapshot = found
+            self._look_inside(began, found)
+
+    def _look_inside(self, began: Began, found: Snapshot) -> None:
+        """Read its files, sometimes long after it was opened."""
+        opened = self.sim.world.now
+        if self.rng.random() < 0.3:
+            self.task.idle()
+        paths = self.paths(began, found)
+        if paths is not None:
+            self.oracle.was_read(self.name, began, found, paths, newest=False)
+        elif self.sim.world.now - opened < SAFETY_HOURS * HOUR / 2 and self.oracle.undisturbed(began):
+            self.sim.counts["unread"] += 1
 
     def _travel(self, began: Began) -> None:
         """To a version that is kept, by its number or by its time; now and then to any other."""
@@ -460,20 +496,19 @@ class Reader(Actor):
         self.sim.scheduler.note(f"travelled to {number}: {found.version if found else 'not there'}", self.name)
         if found is None:
             if kept and self.oracle.undisturbed(began):
-                self._again(began, number)
+                self._again(number)
             return
-        self.oracle.was_read(self.name, began, found, newest=False)
+        self.oracle.was_read(self.name, began, found, self.paths(began, found), newest=False)
         if self.oracle.undisturbed(began) and found.table_id == truth.table_id and found.version != number:
             newer = truth.entries[found.version]
             if newer.timestamp != entry.timestamp:
                 raise Violation("wrong-travel", f"{self.name} travelled to {number}, got {found.version}")
 
-    def _again(self, began: Began, number: int) -> None:
+    def _again(self, number: int) -> None:
         """It may have been the weather. Asked at once and without faults, a version that is kept must open."""
-        try:
-            open_log(self.oracle.log, number)
-        except IndexTablesError as error:
-            raise Violation("travel", f"{self.name}: version {number} is within the retention: {error}") from error
+        error = self.oracle.opens(number)
+        if error is not None:
+            raise Violation("travel", f"{self.name}: version {number} is within the retention: {error}")
 
     def _changes(self, began: Began, snapshot: Snapshot) -> None:
         truth = self.oracle.truth

@@ -22,11 +22,13 @@ from indextables.core.options import Options
 from indextables.core.parallel import Inline
 from indextables.log.actions import Actions
 from indextables.log.cache import Kind, LogCache
-from indextables.log.checkpoint import NotThisTable, fetch_checkpoint, load_checkpoint
+from indextables.log.checkpoint import NotThisTable, load_checkpoint
 from indextables.log.codec import decode_actions
-from indextables.log.layout import PROBE, LogName, parse_log_key, version_key
+from indextables.log.layout import POINTER, PROBE, LogName, parse_log_key, parse_state_key, version_key
 from indextables.log.open import open_log
+from indextables.log.refresh import read_files
 from indextables.log.snapshot import Snapshot
+from indextables.log.state.open import load_state
 from indextables.log.tablelog import TableLog
 from sim.truth import Entry, Truth, first
 from sim.world import LOG, Request, SimClock, SimStore, Violation, World
@@ -106,7 +108,7 @@ class Oracle:
         self._needs: dict[int, frozenset[str]] = {}
         self._look_at_newest = False
         self._look_at_past = False
-        self._new_checkpoints: list[int] = []
+        self._new_bases: list[tuple[str, int]] = []
         rng = random.Random("oracle")
         clock = SimClock(world, self._direct, rng)
         in_parts = options.is_set(opt.CHECKPOINT_MULTIPART_MAX_ACTIONS_PER_PART)
@@ -129,9 +131,9 @@ class Oracle:
         name = parse_log_key(key)
         if what == "write" and name is not None and name.is_version:
             self._version_landed(name.version, key, data)
-        elif what == "write" and key != PROBE:
-            self._other_landed(name)
-        elif what == "delete" and key != PROBE:
+        elif what == "write":
+            self._other_landed(key, name)
+        elif key != PROBE:
             self._log_deleted(key)
 
     def _version_landed(self, number: int, key: str, data: bytes) -> None:
@@ -174,12 +176,16 @@ class Oracle:
             if name is not None and name.is_version and name.version > 0:
                 self.truth.append_alien(name.version, now)
 
-    def _other_landed(self, name: LogName | None) -> None:
-        self._look_at_newest = True
+    def _other_landed(self, key: str, name: LogName | None) -> None:
+        version = parse_state_key(key)
         if name is not None and name.part is None:
-            self._new_checkpoints.append(name.version)
-            for version in [version for version in self._needs if version >= name.version]:
-                del self._needs[version]
+            version = name.version
+        if version is not None:
+            self._new_bases.append((key, version))
+            for number in [number for number in self._needs if number >= version]:
+                del self._needs[number]
+        if version is not None or key == POINTER:
+            self._look_at_newest = True
 
     def _log_deleted(self, key: str) -> None:
         if self.dropping:
@@ -256,8 +262,13 @@ class Oracle:
         if self.undisturbed(began):
             raise Violation("broken", f"{who}: {type(error).__name__}: {error}")
 
-    def was_read(self, who: str, began: Began, snapshot: Snapshot, *, newest: bool, stale: float = 0.0) -> None:
-        """A snapshot that an actor got. `newest`: it asked for the newest; `stale`: it allowed this many seconds."""
+    def was_read(
+        self, who: str, began: Began, snapshot: Snapshot, paths: list[str] | None, *, newest: bool, stale: float = 0.0
+    ) -> None:
+        """A snapshot that an actor got, and its files where it looked at them.
+
+        `newest`: it asked for the newest; `stale`: it allowed this many seconds.
+        """
         self.reads += 1
         truth = self.truth
         if truth is None or self.dropping:
@@ -268,7 +279,7 @@ class Oracle:
                     "wrong-table", f"{who} opened table {snapshot.table_id}, which was dropped before it began"
                 )
             return
-        self.compare(who, truth, snapshot)
+        self.compare(who, truth, snapshot, paths)
         if not self.undisturbed(began) or not newest:
             return
         if snapshot.gap is not None:
@@ -279,7 +290,7 @@ class Oracle:
         if snapshot.version < due:
             raise Violation("stale-read", f"{who} got version {snapshot.version}, {due} was there before it began")
 
-    def compare(self, who: str, truth: Truth, snapshot: Snapshot) -> None:
+    def compare(self, who: str, truth: Truth, snapshot: Snapshot, paths: list[str] | None) -> None:
         number = snapshot.version
         if number > truth.version:
             raise Violation("wrong-read", f"{who} read version {number}, the newest is {truth.version}")
@@ -287,10 +298,9 @@ class Oracle:
         through = range((snapshot.base or 0) + 1, number + 1)
         if any(each in truth.ghosts for each in through):
             return
-        paths = snapshot.files.column("path").to_pylist()
-        if len(set(paths)) != len(paths):
+        if paths is not None and len(set(paths)) != len(paths):
             raise Violation("live-twice", f"{who} read version {number}: a path is live twice in {sorted(paths)}")
-        if set(paths) != entry.live.keys():
+        if paths is not None and set(paths) != entry.live.keys():
             extra, missing = sorted(set(paths) - entry.live.keys()), sorted(entry.live.keys() - set(paths))
             raise Violation("wrong-read", f"{who} read version {number} with {extra} too much and {missing} too little")
         if snapshot.metadata.configuration != entry.properties:
@@ -313,12 +323,12 @@ class Oracle:
     def check(self) -> None:
         """Everything that changes since the last call ask for."""
         if self.dropping or self.truth is None:
-            self._new_checkpoints.clear()
+            self._new_bases.clear()
             return
-        if self._new_checkpoints:
-            numbers, self._new_checkpoints = self._new_checkpoints, []
-            for number in numbers:
-                self._check_checkpoint(number)
+        if self._new_bases:
+            bases, self._new_bases = self._new_bases, []
+            for key, number in bases:
+                self._check_base(key, number)
         if self._look_at_newest:
             self._look_at_newest = False
             self._check_newest()
@@ -356,26 +366,34 @@ class Oracle:
             if entry.version == truth.version or inside:
                 yield entry
 
-    def _open(self, at: int | None) -> Snapshot | IndexTablesError:
+    def _open(self, at: int | None) -> tuple[Snapshot, list[str]] | IndexTablesError:
+        """A version, and its files, as a reader gets them: at once, and without faults."""
         self._touched = set()
         try:
-            return open_log(self.log, at)
+            found, files = read_files(self.log, open_log(self.log, at), None)
         except IndexTablesError as error:
             return error
+        return found, files.column("path").to_pylist()
+
+    def opens(self, version: int) -> IndexTablesError | None:
+        """Why a version cannot be opened; None where it can."""
+        found = self._open(version)
+        return found if isinstance(found, IndexTablesError) else None
 
     def _check_newest(self) -> None:
         assert self.truth is not None
         truth = self.truth
-        found = self._open(None)
-        if isinstance(found, IndexTablesError):
-            raise Violation("unreadable", f"opening fails: {type(found).__name__}: {found}")
+        opened = self._open(None)
+        if isinstance(opened, IndexTablesError):
+            raise Violation("unreadable", f"opening fails: {type(opened).__name__}: {opened}")
+        found, paths = opened
         if found.table_id != truth.table_id:
             raise Violation("wrong-table", f"opening finds table {found.table_id}, it should be {truth.table_id}")
         if found.gap is not None:
             raise Violation("bricked", f"opening finds a gap at {found.gap}, the truth is 0 to {truth.version}")
         if found.version < truth.version:
             raise Violation("hidden", f"opening finds version {found.version}, the newest is {truth.version}")
-        self.compare("opening", truth, found)
+        self.compare("opening", truth, found, paths)
 
     def _check_past(self) -> None:
         assert self.truth is not None
@@ -383,20 +401,27 @@ class Oracle:
         for entry in list(self._retained()):
             if entry.version in self._needs:
                 continue
-            found = self._open(entry.version)
-            if isinstance(found, IndexTablesError):
-                kind = "travel" if isinstance(found, VersionNotFound) else "unreadable"
-                raise Violation(kind, f"version {entry.version} is within the retention, opening it fails: {found}")
-            self.compare("travel", truth, found)
+            opened = self._open(entry.version)
+            if isinstance(opened, IndexTablesError):
+                kind = "travel" if isinstance(opened, VersionNotFound) else "unreadable"
+                raise Violation(kind, f"version {entry.version} is within the retention, opening it fails: {opened}")
+            self.compare("travel", truth, *opened)
             self._check_data(entry, entry.live)
             self._needs[entry.version] = frozenset(self._touched)
 
-    def _check_checkpoint(self, number: int) -> None:
-        """A checkpoint of this table is what its version is."""
+    def _check_base(self, key: str, number: int) -> None:
+        """A state or checkpoint of this table is what its version is."""
         assert self.truth is not None
+        stored = self.log.store.get(key) if key in self.world.objects else None
+        zero = self.log.read_version(0)
+        if stored is None or zero is None:
+            return
         try:
-            stored = fetch_checkpoint(self.log, number)
-            found = load_checkpoint(self.log, number, stored, self.truth.table_id)
+            if parse_state_key(key) is None:
+                found = load_checkpoint(self.log, number, stored, self.truth.table_id)
+            else:
+                found = load_state(self.log, number, stored, zero, has_version_file=True)
+            paths = found.files.column("path").to_pylist()
         except (IndexTablesError, NotThisTable):
             return
-        self.compare(f"checkpoint {number}", self.truth, found)
+        self.compare(f"state {number}", self.truth, found, paths)

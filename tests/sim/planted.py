@@ -24,7 +24,7 @@ from indextables.log.actions import Actions
 from indextables.log.cache import LogCache
 from indextables.log.conflicts import Change, Decision
 from indextables.log.layout import version_key
-from indextables.log.listing import Listing, list_versions
+from indextables.log.listing import Listing, list_states, list_versions
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
 from sim.actors import Writer
@@ -115,13 +115,13 @@ def _pointer_believed() -> list[Patch]:
     """The checkpoint that the pointer names is taken for the newest."""
     real = open_module._newest_base
 
-    def newest_base(log: TableLog, found: Any, at: int | None, **more: Any) -> Snapshot | None:
+    def newest_base(log: TableLog, found: Any, at: int | None, *how: Any, **more: Any) -> Snapshot | None:
         if found.hinted is not None and at is None:
             listing: Listing = found.listing
             listing.checkpoints = {
                 number: meta for number, meta in listing.checkpoints.items() if number == found.start
             }
-        return real(log, found, at, **more)
+        return real(log, found, at, *how, **more)
 
     return [mock.patch.object(open_module, "_newest_base", newest_base)]
 
@@ -146,7 +146,8 @@ def _seed_gates() -> list[Patch]:
 
     def make_plan(log: TableLog, snapshot: Snapshot, **_: bool) -> cleanup_module.Plan:
         listing = list_versions(log.store, 0)
-        newest_checkpoint = max(listing.checkpoints, default=-1)
+        listing.states = list_states(log.store, 0)
+        newest_checkpoint = max(listing.bases, default=-1)
         oldest_ms = cleanup_module.store_time(log) - opt.log_retention_ms(log.options)
         keys = [
             meta.key

@@ -168,9 +168,10 @@ class Scheduler:
             awake = [task for task in awake if task.busy]
         if not awake:
             return self._advance() or self._stuck(alive)
-        if self._current not in awake or self._rng.random() >= self._stick:
-            self._current = self._rng.choice(awake)
-        self._turn(self._current)
+        current = self._current
+        if current not in awake or not current.busy or self._rng.random() >= self._stick:
+            current = self._current = self._rng.choice(awake)
+        self._turn(current)
         return True
 
     def _stuck(self, alive: list[Task]) -> bool:

@@ -10,17 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from indextables.core.errors import LogWarning
 from indextables.core.options import Options
 from indextables.core.parallel import Inline
 from indextables.log.actions import AddAction
 from indextables.log.cache import LogCache
-from indextables.log.checkpoint import write_checkpoint
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.create import create_log
 from indextables.log.layout import checkpoint_key
-from indextables.log.open import LogWarning, open_log
+from indextables.log.open import open_log
 from indextables.log.snapshot import Snapshot
+from indextables.log.state.checkpoint import checkpoint
+from indextables.log.state.model import state_key
 from indextables.log.tablelog import TableLog
 from sim.oracle import Oracle
 from sim.scheduler import Scheduler, show
@@ -82,7 +84,7 @@ class Simulation:
         self.options = Options(
             {
                 "transaction.compression.enabled": False,
-                "state.format": "json",
+                "state.format": "avro" if seed % 2 else "json",
                 "logRetention.duration": int(retention * 1000),
                 "checkpointRetention.duration": 0,
                 "state.retention.hours": 0,
@@ -165,11 +167,14 @@ class Simulation:
         return commit(self.direct, read, change, operation="WRITE").snapshot
 
     def quick_checkpoint(self) -> None:
-        assert write_checkpoint(self.direct, open_log(self.direct))
+        assert checkpoint(self.direct, open_log(self.direct), compact=False).written
 
     def damage_checkpoint(self, version: int) -> None:
         """Bytes rot: the object is there, and cannot be read."""
-        self.world.carry_out(Request("put", checkpoint_key(version), b'{"checkpointInfo":{"checksum":"xxh3:0"}}\n'))
+        keys = [key for key in (checkpoint_key(version), state_key(version)) if key in self.world.objects]
+        assert keys
+        for key in keys:
+            self.world.carry_out(Request("put", key, b'{"checkpointInfo":{"checksum":"xxh3:0"}}\n'))
 
     def base(self, versions: int, *, checkpoints_at: tuple[int, ...] = (), every: float = 30 * 60.0) -> None:
         """A table with some appends."""

@@ -81,10 +81,12 @@ def short(key: str) -> str:
         return key
     name = key[len(LOG) :]
     number, _, rest = name.partition(".")
-    if number.isdigit():
+    if number.isdigit() and len(number) == 20:
         kind = {"json": "version", "checkpoint.json": "checkpoint"}.get(rest, rest or "0")
         return f"{kind} {int(number)}"
-    return name
+    if name.startswith("state-v") and name.endswith("/_manifest.avro"):
+        return f"state {int(name[7:27])}"
+    return f"manifest {name[19:23]}" if name.startswith("manifests/manifest-") else name
 
 
 @dataclass(slots=True)

@@ -205,11 +205,19 @@ def _load(log: TableLog, found: _Found, version: int, how: _How) -> Snapshot:
     stored = hinted if hinted is not None and hinted.meta.key == meta.key else log.store.get(meta.key)
     if version not in listing.states:
         return load_checkpoint(log, version, stored, found.table_id)
-    there = version in listing.versions
+    there = version in listing.versions or _is_there(log, version_key(version))  # both may be newer than the listing
     snapshot = load_state(log, version, stored, found.version_zero, has_version_file=there)
     if how.whole:
         snapshot.file_set.table()
     return snapshot
+
+
+def _is_there(log: TableLog, key: str) -> bool:
+    try:
+        log.store.head(key)
+    except ObjectNotFound:
+        return False
+    return True
 
 
 def _unusable(log: TableLog, found: _Found, version: int, why: str) -> None:
