@@ -54,14 +54,14 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "and-takes-its-last-part",
         "core/predicate/bounds.py",
-        "return functools.reduce(pc.and_, parts, self.tests(True))",
+        "return functools.reduce(pc.and_, parts, self._all(True))",
         "return list(parts)[-1]",
         tests(PRUNING, "test_prune_by_and_filter"),
     ),
     Mutant(
         "or-takes-its-first-part",
         "core/predicate/bounds.py",
-        "return functools.reduce(pc.or_, parts, self.tests(False))",
+        "return functools.reduce(pc.or_, parts, self._all(False))",
         "return next(parts)",
         tests(PRUNING, "test_prune_by_or_filter"),
     ),
@@ -75,8 +75,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an-unknown-column-matches-nothing",
         "core/predicate/bounds.py",
-        "        if source is None:\n            return self.tests(True)\n",
-        "        if source is None:\n            return self.tests(False)\n",
+        "        if source is None:\n            return self._all(True)\n",
+        "        if source is None:\n            return self._all(False)\n",
         tests(PRUNING, "test_no_pruning_for_unknown_column"),
     ),
     Mutant(
@@ -115,8 +115,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the-first-piece-is-all",
         "log/state/write.py",
-        "items = _writetests(log, snapshot, _sorted_pieces(log, snapshot, files))\n    state",
-        "items = _writetests(log, snapshot, [p.slice(1) for p in _sorted_pieces(log, snapshot, files)])\n    state",
+        "items = _write_all(log, snapshot, _sorted_pieces(log, snapshot, files))\n    state",
+        "items = _write_all(log, snapshot, [p.slice(1) for p in _sorted_pieces(log, snapshot, files)])\n    state",
         tests(MIGRATION, "test_upgrade_preserves_all_files"),
     ),
     Mutant(
