@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from sim.scenarios import SCENARIOS
 from sim.simulation import Outcome, Simulation
+from sim.speed import decoded_once
 from sim.weather import Cut
 from sim.world import Violation
 
@@ -16,6 +17,7 @@ def run(scenario: str, seed: int, cut: Cut | None = None, planted: str | None = 
     """One schedule of a scenario, with one planted bug or with the code as it is."""
     cut = cut or Cut()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(decoded_once())
         if planted is not None:
             from sim.planted import plant
 

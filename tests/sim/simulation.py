@@ -102,6 +102,7 @@ class Simulation:
         clock = SimClock(self.world, self.world.carry_out, random.Random(f"setup/{seed}"))
         self.direct = TableLog(SimStore(self.world.carry_out), self.options, clock, Inline(), LogCache())
         self._paths = 0
+        self._staged: Snapshot | None = None
 
     def add(self, kind: Callable[..., Actor], name: str, **settings: Any) -> None:
         """Add an actor, unless this run leaves it out."""
@@ -163,11 +164,13 @@ class Simulation:
             add = self.new_add("setup")
             self.world.carry_out_put(add.path)
             change = Change(adds=(add,))
-        read = open_log(self.direct)
-        return commit(self.direct, read, change, operation="WRITE").snapshot
+        self._staged = commit(self.direct, self._staged or open_log(self.direct), change, operation="WRITE").snapshot
+        return self._staged
 
     def quick_checkpoint(self) -> None:
-        assert checkpoint(self.direct, open_log(self.direct), compact=False).written
+        done = checkpoint(self.direct, self._staged or open_log(self.direct), compact=False)
+        assert done.written
+        self._staged = done.snapshot
 
     def damage_checkpoint(self, version: int) -> None:
         """Bytes rot: the object is there, and cannot be read."""
