@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-fast check format docs bench stress clean
+.PHONY: help venv demo test test-fast test-java check format docs bench stress clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,10 +28,14 @@ demo: $(STAMP) ## two racing writers, pruning and time travel, in your terminal
 	@$(BIN)/python examples/demo.py
 
 test: $(STAMP) ## run all tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not stress'
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not stress and not java'
 
 test-fast: $(STAMP) ## run the quick tests only
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not slow and not stress'
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not slow and not stress and not java'
+
+test-java: $(STAMP) ## let Java's own Avro read what we write (installs pyspark for its jars)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]'
+	$(BIN)/python -m pytest -m java
 
 check: $(STAMP) ## lint, types, layers, generated pages
 	$(BIN)/ruff check .

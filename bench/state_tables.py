@@ -81,7 +81,9 @@ def build_delta(where: Path, files: int) -> None:
     import delta
     from deltalake import DeltaTable
 
-    DeltaTable.create(str(where), SCHEMA, partition_by=[PARTITION], configuration={"delta.checkpointInterval": "1000000"})
+    DeltaTable.create(
+        str(where), SCHEMA, partition_by=[PARTITION], configuration={"delta.checkpointInterval": "1000000"}
+    )
     with (where / "_delta_log" / f"{1:020d}.json").open("w") as log:
         log.write(delta._info(Named(0)))
         for first in range(0, files, PIECE):

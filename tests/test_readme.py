@@ -18,7 +18,9 @@ def test_snippets_run(tmp_path: Path) -> None:
     code = snippets()
     assert len(code) == 2
     program = "from indextables import Table\n" + "\n".join(code).replace("/tmp/logs", str(tmp_path / "logs"))
-    ran = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()
     assert lines[0] == "['day=2026-01-02/part-0.split', 'day=2026-01-03/part-0.split']"

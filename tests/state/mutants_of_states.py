@@ -145,10 +145,10 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     # Compaction
     Mutant(
-        "compaction-at-the-threshold",
+        "compaction-at-twice-the-threshold",
         "log/state/write.py",
         "if len(dead) / files_before > log.options[opt.STATE_COMPACTION_TOMBSTONE_THRESHOLD]:",
-        "if len(dead) / files_before >= log.options[opt.STATE_COMPACTION_TOMBSTONE_THRESHOLD]:",
+        "if len(dead) / files_before > 2 * log.options[opt.STATE_COMPACTION_TOMBSTONE_THRESHOLD]:",
         tests(COMPACTION, "test_compaction_trigger_by_tombstone_ratio"),
     ),
     Mutant(

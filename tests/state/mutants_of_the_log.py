@@ -99,10 +99,10 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     Mutant(
-        "registered-schemas-are-forgotten",
-        "log/snapshot.py",
-        'changes["registry"] = {**snapshot.registry, **registered_schemas(actions.metadata.configuration)}',
-        'changes["registry"] = dict(snapshot.registry)',
+        "a-checkpoint-without-its-first-file",
+        "log/checkpoint.py",
+        "return replace(start, file_set=FileSet(table), base=version)",
+        "return replace(start, file_set=FileSet(table.slice(1)), base=version)",
         tests(MIGRATION, "test_auto_upgrade_on_read"),
     ),
     Mutant(
@@ -335,10 +335,15 @@ MUTANTS: tuple[Mutant, ...] = (
         tests(GARBAGE, "TestCollectionStops::test_at_a_state_that_cannot_be_read"),
     ),
     Mutant(
-        "collection-reads-states-first",
+        "collection-lists-states-first",
         "log/state/collect.py",
-        "    manifests, states = _list(log)\n",
-        "    states = _list(log)[1]\n    manifests = _list(log)[0]\n",
+        '    manifests = [meta for meta in log.store.list(_MANIFESTS_PREFIX) if meta.key.endswith(".avro")]\n'
+        "    states: list[tuple[int, ObjectMeta]] = []\n"
+        "    for meta in log.store.list(STATES_PREFIX):\n",
+        "    listed = list(log.store.list(STATES_PREFIX))\n"
+        '    manifests = [meta for meta in log.store.list(_MANIFESTS_PREFIX) if meta.key.endswith(".avro")]\n'
+        "    states: list[tuple[int, ObjectMeta]] = []\n"
+        "    for meta in listed:\n",
         tests(GARBAGE, "TestCollectionStops::test_a_state_that_is_written_meanwhile_loses_nothing"),
     ),
     Mutant(

@@ -37,7 +37,7 @@ from state.support import (
     table,
 )
 
-SMALL_AND_LARGE = pytest.mark.parametrize("count", [1, 7, 1000, 1001, 3000])
+SMALL_AND_LARGE = pytest.mark.parametrize("count", [1, 7, 1000, 1001])
 """Up to a thousand entries are read by our own reader, more by DataFusion."""
 
 

@@ -213,11 +213,11 @@ def test_compaction_performance_70k() -> None:
 def test_compaction_memory_efficiency() -> None:
     """Sorting needs the files once more; encoding them only a few blocks at a time."""
     store = MemoryStore()
-    log = make_log(store, {"state.entriesPerManifest": 200_000})
-    files = many_files(200_000, days=90)
+    log = make_log(store, {"state.entriesPerManifest": 100_000})
+    files = many_files(100_000, days=90)
     snapshot = grown(log, files, "day")
     done, peak = peak_of(lambda: written(log, snapshot))
-    assert done.state.num_files == 200_000
+    assert done.state.num_files == 100_000
     assert peak < 2.5 * files.nbytes
 
 

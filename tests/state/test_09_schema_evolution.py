@@ -26,7 +26,7 @@ from state.support import (
     full_entry,
 )
 
-BOTH_READERS = pytest.mark.parametrize("count", [3, 1200])
+BOTH_READERS = pytest.mark.parametrize("count", [3, 1010])
 OURS = {
     "companionSourceFiles": 150,
     "companionDeltaVersion": 151,

@@ -78,7 +78,7 @@ def test_flipped_bits_never_lose_rows(codec: str, count: int) -> None:
     whole = avro_bytes(FILE_ENTRY, [entry(n) for n in range(count)], codec)
     chance = random.Random(count)
     noticed = 0
-    for _ in range(150 if count < 1000 else 40):
+    for _ in range(100 if count < 1000 else 20):
         place, bit = chance.randrange(len(whole)), 1 << chance.randrange(8)
         data = whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :]
         found = outcome(lambda data=data: load(data, count))
@@ -93,7 +93,7 @@ def test_flipped_bits_in_uncompressed_records(count: int) -> None:
     whole = avro_bytes(FILE_ENTRY, [entry(n) for n in range(count)], "null")
     start = len(avro_bytes(FILE_ENTRY, [], "null"))
     chance = random.Random(count)
-    for _ in range(200 if count < 1000 else 40):
+    for _ in range(200 if count < 1000 else 20):
         place, bit = chance.randrange(start, len(whole)), 1 << chance.randrange(8)
         data = whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :]
         found = outcome(lambda data=data: len(as_entries(read_manifest("m.avro", data))))

@@ -36,7 +36,7 @@ from state.support import (
     put_foreign_state,
 )
 
-BOTH = pytest.mark.parametrize("count", [5, 1200])
+BOTH = pytest.mark.parametrize("count", [5, 1010])
 
 
 def read(data: bytes) -> list[dict[str, Any]]:
@@ -149,7 +149,7 @@ def test_a_type_that_cannot_be_meant(name: str, kind: Any, value: Any, count: in
 
 def test_the_two_readers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever DataFusion reads, decoding record by record reads the same."""
-    entries = [full_entry(n) if n % 3 else entry(n) for n in range(1100)]
+    entries = [full_entry(n) if n % 3 else entry(n) for n in range(1010)]
     files = [avro_bytes(schema, entries, codec) for codec in CODECS for schema in (FILE_ENTRY, ORIGINAL_FILE_ENTRY)]
     natively = [read_manifest("m", data) for data in files]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,11 @@ import indextables
 from state.mutants import MUTANTS, PACKAGE, Mutant, mutate, run, workshop
 
 HERE = Path(__file__).parent
+
+
+@functools.cache
+def parsed(module: str) -> ast.AST:
+    return ast.parse((HERE / module).read_text())
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
@@ -29,7 +35,7 @@ def test_ids_are_unique_and_tests_exist() -> None:
         assert mutant.kills
         for test in mutant.kills:
             module, *names = test.split("::")
-            tree: ast.AST = ast.parse((HERE / module).read_text())
+            tree: ast.AST = parsed(module)
             for name in names:
                 found = [n for n in ast.iter_child_nodes(tree) if getattr(n, "name", None) == name]
                 assert found, test

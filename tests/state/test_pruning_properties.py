@@ -22,7 +22,7 @@ from state.support import entry, files_of
 
 NAMES = [name for name in ALL.names if name != "raw"]
 SCHEMA = pa.schema([ALL.field(name) for name in NAMES])
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def text_of(name: str, value: Any) -> str | None:

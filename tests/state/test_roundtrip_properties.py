@@ -20,7 +20,7 @@ from log.strategies import INT64
 from state.strategies import entries
 from state.support import as_entries, avro_bytes, avro_records, entry, files_of, full_entry, many_files
 
-QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 CODECS = st.sampled_from(["zstandard", "snappy", "null"])
 
 
@@ -29,7 +29,7 @@ def there_and_back(files: pa.Table, codec: str = "zstandard") -> pa.Table:
 
 
 @QUICK
-@given(rows=entries(max_size=6), codec=CODECS)
+@given(rows=entries(max_size=4), codec=CODECS)
 def test_a_few_entries(rows: list[dict[str, Any]], codec: str) -> None:
     files = files_of(rows)
     found = there_and_back(files, codec)
@@ -38,7 +38,7 @@ def test_a_few_entries(rows: list[dict[str, Any]], codec: str) -> None:
 
 
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
-@given(rows=entries(min_size=1, max_size=4), codec=CODECS)
+@given(rows=entries(min_size=1, max_size=2), codec=CODECS)
 def test_more_than_a_thousand_entries(rows: list[dict[str, Any]], codec: str) -> None:
     """The same entries over and over, with paths of their own, through DataFusion."""
     many = [row | {"path": f"{number}{row['path']}"} for number in range(1001) for row in rows]
@@ -47,7 +47,7 @@ def test_more_than_a_thousand_entries(rows: list[dict[str, Any]], codec: str) ->
 
 
 @QUICK
-@given(rows=entries(min_size=1, max_size=6), data=st.data())
+@given(rows=entries(min_size=1, max_size=3), data=st.data())
 def test_slices_and_chunks(rows: list[dict[str, Any]], data: st.DataObject) -> None:
     """A table that is a window of another, in pieces of which some are empty."""
     files = files_of(rows)
@@ -105,7 +105,7 @@ def test_varints(numbers: list[int]) -> None:
 
 
 @QUICK
-@given(rows=entries(max_size=3))
+@given(rows=entries(max_size=2))
 def test_column_by_column_is_byte_for_byte_what_record_by_record_is(rows: list[dict[str, Any]]) -> None:
     blocks = b"".join(bytes(data) for _, data in encode_blocks(files_of(rows), FILE_ENTRY))
     assert blocks == b"".join(encode_record(FILE_ENTRY, row) for row in rows)
