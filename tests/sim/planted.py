@@ -84,7 +84,18 @@ def _no_read_back() -> list[Patch]:
     return [mock.patch.object(commit_module, "_read_back", read_back)]
 
 
-@planted(3, "another-number", "race", "gap", "twice", "acked-hidden", "wrong-read", "time-backwards", "overwrite-kept")
+@planted(
+    3,
+    "another-number",
+    "race",
+    "gap",
+    "twice",
+    "acked-hidden",
+    "wrong-read",
+    "wrong-time",
+    "time-backwards",
+    "overwrite-kept",
+)
 def _another_number() -> list[Patch]:
     """While the fate of one number is open the next one is tried."""
     real = commit_module._create
@@ -177,7 +188,7 @@ def _winners_only() -> list[Patch]:
     return [mock.patch.object(commit_module, "decide", decide)]
 
 
-@planted(10, "dropped-applied", "successor", "wrong-read", "wrong-time", "false-conflict")
+@planted(10, "dropped-applied", "successor", "wrong-read", "wrong-time", "false-conflict", "removed-dead")
 def _dropped_applied() -> list[Patch]:
     """A late version of a dropped table is applied to the one that came after it."""
 
@@ -194,7 +205,7 @@ def _stale_cache() -> list[Patch]:
     return [mock.patch.object(refresh_module, "refresh", lambda log, snapshot: snapshot)]
 
 
-@planted(11, "cache-by-path", "successor", "wrong-read", "wrong-time", "time-backwards")
+@planted(11, "cache-by-path", "successor", "wrong-read", "wrong-time", "time-backwards", "removed-dead")
 def _cache_by_path() -> list[Patch]:
     """Versions are remembered by their number alone, whatever table they belong to."""
     real_get, real_put = LogCache.get, LogCache.put

@@ -163,7 +163,7 @@ def thin(seed: int, cut: Cut) -> Simulation:
 
 @scenario
 def pointer(seed: int, cut: Cut) -> Simulation:
-    """Two checkpointers, of which the slower one sets the pointer back, and a clean-up that leaves old checkpoints."""
+    """Checkpointers, of which a slow one sets the pointer back for a day, and a clean-up that leaves old states."""
     weather = replace(
         CALM,
         mutations=0.1,
@@ -173,11 +173,15 @@ def pointer(seed: int, cut: Cut) -> Simulation:
         jumps=(61 * MINUTE, 25 * HOUR),
     )
     sim = Simulation(seed, cut, weather, retention=HOUR, **{"state.retention.hours": 500})
-    sim.base(3, checkpoints_at=(1,))
-    sim.add(Writer, "A", operations=4, kinds=("append", "overwrite"))
-    sim.add(Checkpointer, "K", operations=3, hold=0.5, alone=True)
-    sim.add(Checkpointer, "L", operations=3, alone=True)
+    sim.base(2, checkpoints_at=(1,))
+    sim.add(Checkpointer, "K", operations=1, hold=1.0, alone=True, early=True)
+    for _ in range(3):
+        sim.quick_commit(after=HOUR)
+    sim.quick_checkpoint()
+    sim.add(Checkpointer, "L", operations=1, alone=True)
+    sim.add(Writer, "A", operations=3, kinds=("append", "overwrite"))
     sim.add(Cleaner, "C", operations=3, alone=True)
+    sim.add(Reader, "R", operations=2, travels=0.0, alone=True)
     return sim
 
 
