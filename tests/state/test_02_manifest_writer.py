@@ -76,7 +76,7 @@ def test_write_nullable_fields() -> None:
 
 def test_write_with_zstd_compression() -> None:
     files = many_files(2000)
-    light, heavy = (write_manifest(files, codec="zstandard", level=level) for level in (1, 15))
+    light, heavy = (write_manifest(files, codec="zstandard", level=level) for level in (1, 19))
     plain = write_manifest(files, codec="null", level=1)
     assert avro_header(light)[1] == avro_header(heavy)[1] == "zstandard"
     assert len(heavy) < len(light) < len(plain) / 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,6 +81,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def java(folder: Path) -> Dumped:
     """The same files as Java's Avro reads them, out of the jars that come with pyspark; by their paths in the folder."""
+    assert shutil.which("java"), "Java 17 or newer is needed, as it is for Spark"
     spec = find_spec("pyspark")
     assert spec is not None, "install the spark extra (`make test-java` does): pyspark's jars hold Java's Avro"
     assert spec.origin is not None
