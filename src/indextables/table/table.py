@@ -124,7 +124,9 @@ class Table:
             operation=operation,
             data_change=data_change,
         )
-        self._snapshot = after_commit(self._log, done.snapshot) if done.written else done.snapshot
+        self._snapshot = done.snapshot
+        if done.written:
+            self._snapshot = after_commit(self._log, done.snapshot)
         return Commit(done.snapshot.version, done.txn_id, done.metrics or {}, done.written, done.reason)
 
     def checkpoint(self) -> Checkpointed:
