@@ -133,9 +133,7 @@ def commit(
     )
 
 
-def _decide(
-    log: TableLog, change: Change, read: Snapshot, current: Snapshot, now_ms: int
-) -> tuple[Snapshot, Decision]:
+def _decide(log: TableLog, change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> tuple[Snapshot, Decision]:
     """What to write, and the snapshot it was decided on: the same version, opened again where its manifests are gone."""
     try:
         return current, decide(change, read, current, now_ms)

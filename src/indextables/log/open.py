@@ -79,6 +79,10 @@ class _Found:
 
 def open_log(log: TableLog, at: int | None = None, *, whole: bool = False) -> Snapshot:
     """The newest version, or version `at`. With `whole` the manifests of a state are read before it is believed."""
+    if at is not None and at < 0:
+        raise VersionNotFound(
+            f"table {log.url}: there is no version {at}, versions start at 0", url=log.url, version=at
+        )
     for restarts_left in reversed(range(_RESTARTS + 1)):
         try:
             return _open_once(log, at, _How(patient=restarts_left > 0, whole=whole))
