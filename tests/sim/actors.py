@@ -135,7 +135,8 @@ class Actor:
         except expected:
             return None
         except ObjectNotFound as error:
-            self.oracle.gave_up(self.name, began, error)
+            if not self.task.slept:
+                self.oracle.gave_up(self.name, began, error)
             return None
         except (StorageError, LogReadTimeout):
             return None
@@ -168,6 +169,12 @@ class Actor:
         self.oracle.was_read(self.name, began, found, paths, newest=True)
         self.snapshot = found
         return found
+
+    def is_old(self, snapshot: Snapshot) -> bool:
+        """Whether what the snapshot stands on may be gone by now: it was opened long ago, or it is a dropped table's."""
+        truth = self.oracle.truth
+        other = truth is None or truth.table_id != snapshot.table_id
+        return other or self.clock.boot() - snapshot.checked > SAFETY_HOURS * HOUR / 2
 
     def paths(self, began: Began, snapshot: Snapshot) -> list[str] | None:
         """The files of a snapshot, read as readers read them."""
@@ -384,7 +391,10 @@ class Checkpointer(Actor):
         if snapshot is None or snapshot.version == 0:
             return
         compact = self.rng.random() < 0.3
-        done = self.attempt(began, lambda: checkpoint(self.log, snapshot, compact=compact))
+        old = self.is_old(snapshot)
+        done = self.attempt(
+            began, lambda: checkpoint(self.log, snapshot, compact=compact), *([ObjectNotFound] if old else [])
+        )
         if done is not None and done.written:
             self.sim.counts["checkpoints"] += 1
             self.snapshot = done.snapshot

@@ -12,12 +12,12 @@ the end           all of it once more
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from indextables.core import options as opt
-from indextables.core.errors import IndexTablesError, VersionNotFound
+from indextables.core.errors import IndexTablesError, ObjectNotFound, VersionNotFound
 from indextables.core.options import Options
 from indextables.core.parallel import Inline
 from indextables.log.actions import Actions
@@ -104,11 +104,13 @@ class Oracle:
         self.failed: set[str] = set()
         self.reads = 0
         self.ghosts = 0
+        self.is_sleepy: Callable[[], bool] = lambda: False
+        """Whether the change that is being made comes late: its maker slept, or the network did."""
         self._touched: set[str] = set()
         self._needs: dict[int, frozenset[str]] = {}
         self._look_at_newest = False
         self._look_at_past = False
-        self._new_bases: list[tuple[str, int]] = []
+        self._new_bases: list[tuple[str, int, bool]] = []
         rng = random.Random("oracle")
         clock = SimClock(world, self._direct, rng)
         in_parts = options.is_set(opt.CHECKPOINT_MULTIPART_MAX_ACTIONS_PER_PART)
@@ -181,7 +183,7 @@ class Oracle:
         if name is not None and name.part is None:
             version = name.version
         if version is not None:
-            self._new_bases.append((key, version))
+            self._new_bases.append((key, version, self.is_sleepy()))
             for number in [number for number in self._needs if number >= version]:
                 del self._needs[number]
         if version is not None or key == POINTER:
@@ -327,8 +329,8 @@ class Oracle:
             return
         if self._new_bases:
             bases, self._new_bases = self._new_bases, []
-            for key, number in bases:
-                self._check_base(key, number)
+            for key, number, sleepy in bases:
+                self._check_base(key, number, sleepy=sleepy)
         if self._look_at_newest:
             self._look_at_newest = False
             self._check_newest()
@@ -409,8 +411,11 @@ class Oracle:
             self._check_data(entry, entry.live)
             self._needs[entry.version] = frozenset(self._touched)
 
-    def _check_base(self, key: str, number: int) -> None:
-        """A state or checkpoint of this table is what its version is."""
+    def _check_base(self, key: str, number: int, *, sleepy: bool) -> None:
+        """A state or checkpoint of this table is what its version is.
+
+        All that it names is there, unless its writer slept for hours before the last request, or that came late.
+        """
         assert self.truth is not None
         stored = self.log.store.get(key) if key in self.world.objects else None
         zero = self.log.read_version(0)
@@ -422,6 +427,12 @@ class Oracle:
             else:
                 found = load_state(self.log, number, stored, zero, has_version_file=True)
             paths = found.files.column("path").to_pylist()
-        except (IndexTablesError, NotThisTable):
+        except NotThisTable:
+            return
+        except ObjectNotFound as error:
+            if not sleepy:
+                raise Violation("broken-state", f"{key} was written, but {error}") from error
+            return
+        except IndexTablesError:
             return
         self.compare(f"state {number}", self.truth, found, paths)

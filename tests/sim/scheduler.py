@@ -18,10 +18,11 @@ from greenlet import greenlet
 
 from indextables.core.errors import ObjectExists, StorageError, StoreUnavailable
 from sim.weather import FAULTS, Cut, Faults, Weather
-from sim.world import EPOCH, MUTATIONS, Died, Request, Violation, World, short
+from sim.world import EPOCH, HOUR, MUTATIONS, Died, Request, Violation, World, short
 
 _NOTHING: Any = object()
 _LONG_AGO = -1e18
+LONG_NAP = 11 * HOUR
 
 
 @dataclass(slots=True)
@@ -53,6 +54,8 @@ class Task:
         self.since = _LONG_AGO
         self.wake_at = _LONG_AGO
         self.napping = False
+        self.slept = False
+        """Whether it stood still for hours in the middle of the operation it is in."""
         self.deleting = False
         self.done = False
         self.dead = False
@@ -88,6 +91,7 @@ class Task:
         self.deleting = False
         self.until = until
         self._switch(None)
+        self.slept = False
 
     def _switch(self, request: Request | None) -> Any:
         self.request = request
@@ -110,6 +114,8 @@ class Scheduler:
         self.trace: list[tuple[Any, ...]] = []
         self.counts: Counter[str] = Counter()
         self.over = False
+        self.sender: Task | None = None
+        """Whose request is being carried out; None for what arrives late."""
         self.before_step: Callable[[], None] = lambda: None
         self._jumps = cut.jumps
         self._rng = random.Random(f"schedule/{seed}/{cut.salt}")
@@ -250,6 +256,7 @@ class Scheduler:
         if request.verb == "sleep":
             return None, ""
         fault = self.faults.of_request(task.name, task.calls, request)
+        self.sender = task
         if fault is None:
             return self._try(request), ""
         self.counts["faults"] += 1
@@ -307,6 +314,7 @@ class Scheduler:
             self.counts["naps"] += 1
             task.wake_at = self.world.now + nap
             task.napping = True
+            task.slept = task.slept or nap > LONG_NAP
             self.note(f"sleeps for {span(nap)} before {task.request}", task.name)
 
     def _die(self, task: Task, how: str) -> None:
@@ -331,6 +339,7 @@ class Scheduler:
             self.flights.remove(flight)
             self.world.now = max(self.world.now, flight.lands_at)
             self.counts["late arrivals"] += 1
+            self.sender = None
             answer = self._try(flight.request)
             self.trace.append((self.world.now, "network", flight.request, answer, f"  (late, of {flight.who})"))
 

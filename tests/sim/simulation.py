@@ -96,6 +96,7 @@ class Simulation:
         self.scheduler = Scheduler(self.world, seed, weather, cut)
         self.oracle = Oracle(self.world, self.options, retention)
         self.scheduler.before_step = self._before_step
+        self.oracle.is_sleepy = self._is_sleepy
         self.actors: list[Actor] = []
         self.counts: Counter[str] = Counter()
         self.planted: frozenset[str] = frozenset()
@@ -121,6 +122,10 @@ class Simulation:
         if quota.commits and self.cut.is_whole and self.oracle.commits > quota.commits * 2 // 3:
             self.scheduler.faults.fault_urgency = 8.0 if counts["faults"] < quota.faults else 1.0
             self.scheduler.faults.death_urgency = 20.0 if counts["deaths"] < quota.deaths else 1.0
+
+    def _is_sleepy(self) -> bool:
+        sender = self.scheduler.sender
+        return sender is None or sender.slept
 
     @property
     def satisfied(self) -> bool:

@@ -436,7 +436,7 @@ class TestMaintenance:
         (tmp_path / "_transaction_log" / f"{1:020d}.checkpoint.json").write_bytes(b"\x00")
         done = table.commit_files([add("a")])
         assert (done.version, done.written) == (1, True)
-        assert "version 1 is committed, but what follows failed" in caplog.text
+        assert "version 1 is there, but what follows failed" in caplog.text
 
 
 class TestPickling:

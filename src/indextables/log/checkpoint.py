@@ -34,7 +34,8 @@ from indextables.storage.store import StoredObject
 logger = logging.getLogger("indextables")
 
 _INFO_PREFIX = b'{"checkpointInfo":'
-_GIVE_UP_SHARE = 0.5
+QUICK_SECONDS = 600.0
+"""A checkpoint that took no longer is never given up, however short the safety age is."""
 
 
 class _Info(msgspec.Struct, rename="camel"):
@@ -211,7 +212,7 @@ def write_checkpoint(log: TableLog, snapshot: Snapshot) -> bool:
                 "format": "json",
             }
         )
-    if log.clock.boot() - snapshot.checked > snapshot.safety_age_seconds * _GIVE_UP_SHARE:
+    if log.clock.boot() - snapshot.checked > max(snapshot.safety_age_seconds / 2, QUICK_SECONDS):
         return False
     fate = _create(log, key, body, snapshot)
     if fate == "given up":

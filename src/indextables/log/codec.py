@@ -182,10 +182,25 @@ def _lenient_line(where: str, value: dict[str, Any]) -> _Line:
         path = action.get("path")
         if isinstance(path, str) and _LONE_SURROGATE.search(path):
             raise CorruptLog(f"{where}: path {path!r} holds half a surrogate pair, which no key can", object=where)
+    cleaned = {kind: _clean_action(action) for kind, action in known.items()}
+    if "commitInfo" in cleaned:
+        cleaned["commitInfo"] = _usable_info(cleaned["commitInfo"])
     try:
-        return msgspec.convert({kind: _clean_action(action) for kind, action in known.items()}, _Line, strict=False)
+        return msgspec.convert(cleaned, _Line, strict=False)
     except msgspec.ValidationError as error:
         raise CorruptLog(f"{where}: {error}", object=where) from error
+
+
+def _usable_info(info: dict[str, Any]) -> dict[str, Any]:
+    """CommitInfo tells, it decides nothing but whose version this is: what others put there in another form is left out."""
+    kept = {}
+    for field in msgspec.structs.fields(CommitInfo):
+        if field.encode_name in info:
+            try:
+                kept[field.encode_name] = msgspec.convert(info[field.encode_name], field.type, strict=False)
+            except msgspec.ValidationError:
+                continue
+    return kept
 
 
 def _clean_action(action: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +208,11 @@ def _clean_action(action: dict[str, Any]) -> dict[str, Any]:
     for key, item in action.items():
         if item is None:
             continue
-        if key == "format" and isinstance(item, dict):
+        if key == "stats" and not isinstance(item, str):
+            cleaned[key] = json.dumps(item, separators=(",", ":"), ensure_ascii=True)
+        elif key == "configuration" and isinstance(item, dict):
+            cleaned[key] = {_clean_text(k): _as_text(v) for k, v in item.items() if v is not None}
+        elif key == "format" and isinstance(item, dict):
             cleaned[key] = _clean_action(item)
         elif key in _MAPS_OF_TEXT and isinstance(item, dict):
             cleaned[key] = {_clean_text(k): _as_text(v) for k, v in item.items()}

@@ -26,6 +26,7 @@ from indextables.core.errors import (
     IndexTablesError,
     InvalidKey,
     LogError,
+    ObjectNotFound,
     SchemaError,
     StorageError,
     StoreMisconfigured,
@@ -36,11 +37,11 @@ from indextables.core.errors import (
 )
 from indextables.log.actions import Actions, CommitInfo
 from indextables.log.codec import decode_actions, encode_actions, pack
-from indextables.log.conflicts import Change, check_change, decide
+from indextables.log.conflicts import Change, Decision, check_change, decide
 from indextables.log.layout import version_key
 from indextables.log.open import open_log
 from indextables.log.protocol import check_writable
-from indextables.log.refresh import head_or_none, refresh_now, remember, reopen, too_old
+from indextables.log.refresh import head_or_none, read_files, refresh_now, remember, reopen, too_old
 from indextables.log.snapshot import Snapshot, apply_version
 from indextables.log.state.write import write_state
 from indextables.log.tablelog import TableLog, check_paths
@@ -97,7 +98,7 @@ def commit(
         _check_writable(log, current)
         _check_upload_age(log, current, uploads_began)
         now_ms = max(log.clock.wall_ms(), current.timestamp + 1)
-        decision = decide(change, read, current, now_ms)
+        current, decision = _decide(log, change, read, current, now_ms)
         if decision.actions is None:
             return Committed(current, txn_id, written=False, reason=decision.reason, metrics={})
         number = current.version + 1
@@ -130,6 +131,16 @@ def commit(
         url=log.url,
         attempts=attempts,
     )
+
+
+def _decide(log: TableLog, change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> tuple[Snapshot, Decision]:
+    """What to write, and the snapshot it was decided on: the same version, opened again where its manifests are gone."""
+    try:
+        return current, decide(change, read, current, now_ms)
+    except (ObjectNotFound, CorruptLog) as error:
+        logger.info("table %s: version %d is opened again: %s", log.url, current.version, error)
+    current, _ = read_files(log, current, None)
+    return current, decide(change, read, current, now_ms)
 
 
 def _catch_up(log: TableLog, current: Snapshot, read: Snapshot, *, restart: bool) -> Snapshot:
@@ -200,6 +211,7 @@ def _create(log: TableLog, current: Snapshot, number: int, body: bytes, txn_id: 
     """Put version `number` and find out what became of it. Raises CommitOutcomeUnknown while nobody can tell."""
     key = version_key(number)
     refused: StorageError | None = None
+    failure: StorageError | None = None
     for tries in range(_TRIES_PER_NUMBER):
         if tries:
             log.clock.sleep(_backoff(log, tries - 1))
@@ -215,11 +227,10 @@ def _create(log: TableLog, current: Snapshot, number: int, body: bytes, txn_id: 
             current = current.with_checked(sent)
         try:
             log.store.create(key, body)
-        except REFUSALS as error:
-            refused = error if tries == 0 else None
         except StorageError as error:
             logger.info("create of %s: %s; reading it back", key, error)
-            refused = None
+            failure = error
+            refused = error if tries == 0 and is_refusal(error) else None
         else:
             return "won"
         try:
@@ -228,11 +239,20 @@ def _create(log: TableLog, current: Snapshot, number: int, body: bytes, txn_id: 
             if refused is not None:
                 raise refused from None
             raise
+        if fate == "won" and failure.details.get("written"):
+            raise _unknown(log, number, txn_id, f"it is there, but may not survive a power cut: {failure}") from failure
         if fate is not None:
             return fate
         if refused is not None:
             raise refused
-    raise _unknown(log, number, txn_id, f"{_TRIES_PER_NUMBER} requests brought no answer")
+    raise _unknown(
+        log, number, txn_id, f"{_TRIES_PER_NUMBER} requests failed, the last one with: {failure}"
+    ) from failure
+
+
+def is_refusal(error: StorageError) -> bool:
+    """Whether a failed create is certain not to have happened, and not to happen any more."""
+    return isinstance(error, REFUSALS) or error.details.get("written") is False
 
 
 def _adopt(log: TableLog, current: Snapshot, number: int, now_ms: int, actions: Actions) -> Fate:

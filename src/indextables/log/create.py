@@ -8,7 +8,7 @@ from indextables.core import options as opt
 from indextables.core.errors import CommitOutcomeUnknown, LogError, StorageError, TableExists
 from indextables.log.actions import Actions, CommitInfo, MetadataAction
 from indextables.log.codec import encode_actions, pack
-from indextables.log.commit import ENGINE, REFUSALS
+from indextables.log.commit import ENGINE, is_refusal
 from indextables.log.layout import LOG_DIR, version_key
 from indextables.log.listing import list_states, list_versions
 from indextables.log.open import open_log
@@ -89,10 +89,12 @@ def _put_version_zero(log: TableLog, body: bytes, txn_id: str) -> None:
         except (StorageError, LogError) as error:
             raise _unknown(log, txn_id, error) from error
         if found is not None and found.actions.txn_id == txn_id:
+            if failure.details.get("written"):
+                raise _unknown(log, txn_id, failure)
             return
         if found is not None:
             raise _exists(log)
-        open_request = open_request or not isinstance(failure, REFUSALS)
+        open_request = open_request or not is_refusal(failure)
         if not open_request:
             raise failure
         log.clock.sleep(log.options[opt.TRANSACTION_RETRY_BASE_DELAY_MS] * log.clock.jitter() / 1000.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -248,11 +249,20 @@ def _version_at(log: TableLog, timestamp_ms: int) -> int:
     times = _Times(log, newest, run)
     index = bisect_right(times, timestamp_ms) - 1
     if index < 0:
-        first = f"version {run[0]} is from {times[0]}" if run else "no version file is left"
+        first = f"its oldest version, {run[0]}, is from {_iso(times[0])}" if run else "no version file is left"
         raise VersionNotFound(
-            f"table {log.url}: nothing is known of it at {timestamp_ms} ms since 1970, {first}", url=log.url
+            f"table {log.url}: nothing is known of it at {_iso(timestamp_ms)}, {first}; ask for a later time",
+            url=log.url,
         )
     return run[index]
+
+
+def _iso(milliseconds: int) -> str:
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{milliseconds} ms since 1970"
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _start_of_run(listed: list[int]) -> int:

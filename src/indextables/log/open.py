@@ -43,6 +43,8 @@ from indextables.storage.store import StoredObject
 logger = logging.getLogger("indextables")
 
 _RESTARTS = 3
+_SLOW_SECONDS = 1800.0
+"""A state replaces versions an hour after it was written. Who was asleep for longer between two looks has seen two logs."""
 
 
 class _Vanished(Exception):
@@ -77,6 +79,10 @@ class _Found:
 
 def open_log(log: TableLog, at: int | None = None, *, whole: bool = False) -> Snapshot:
     """The newest version, or version `at`. With `whole` the manifests of a state are read before it is believed."""
+    if at is not None and at < 0:
+        raise VersionNotFound(
+            f"table {log.url}: there is no version {at}, versions start at 0", url=log.url, version=at
+        )
     for restarts_left in reversed(range(_RESTARTS + 1)):
         try:
             return _open_once(log, at, _How(patient=restarts_left > 0, whole=whole))
@@ -91,6 +97,9 @@ def _open_once(log: TableLog, at: int | None, how: _How) -> Snapshot:
     snapshot = _base(log, found, at, how)
     snapshot = replace(snapshot, anchor=found.version_zero.meta.etag if found.version_zero else None)
     snapshot = _replay(log, found, snapshot, at, patient=how.patient)
+    incomplete = found.unreadable > snapshot.version or snapshot.gap is not None
+    if incomplete and how.patient and log.clock.boot() - sent > _SLOW_SECONDS:
+        raise _Vanished("what was looked at first")
     if found.unreadable > snapshot.version:
         raise CorruptLog(
             f"table {log.url}: its newest state, {found.unreadable}, cannot be read, and the versions that would replace it "

@@ -26,6 +26,9 @@ from indextables.storage.store import ObjectMeta, Store
 
 T = TypeVar("T")
 
+_YEAR_9999_MS = 253_370_764_800_000
+"""Times beyond are no milliseconds: some writers stamp microseconds, or nonsense."""
+
 
 @dataclass(frozen=True)
 class VersionFile:
@@ -37,9 +40,10 @@ class VersionFile:
 
     @property
     def timestamp(self) -> int:
-        """When it was committed: the writer's word, else the store's."""
+        """When it was committed: the writer's word where it can be true, else the store's."""
         info = self.actions.commit_info
-        return info.timestamp if info is not None and info.timestamp is not None else self.meta.last_modified_ms
+        said = info.timestamp if info is not None else None
+        return said if said is not None and 0 <= said < _YEAR_9999_MS else self.meta.last_modified_ms
 
     def belongs_to(self, table_id: str) -> bool:
         """Whether this was written for the table; what does not say so is taken as the table's."""

@@ -47,8 +47,19 @@ def is_temporary(name: str) -> bool:
     return ("#" in name or name.startswith(".indextables-")) and TEMPORARY.fullmatch(name) is not None
 
 
+class NotWritten(OSError):
+    """The file's bytes could not be written: its name was never given, and never will be."""
+
+
+class NotSynced(OSError):
+    """The file is there under its name, but the disk did not confirm that it will survive a power cut."""
+
+
 def write_new(directory: str, name: str, data: bytes) -> None:
-    """Write a file unless its name is taken (FileExistsError), durably."""
+    """Write a file unless its name is taken (FileExistsError), durably.
+
+    Raises NotWritten when it certainly was not written, NotSynced when it was, but perhaps not for good.
+    """
     if not _write_unnamed(directory, name, data):
         temporary = _write_named(directory, data)
         try:
@@ -56,7 +67,10 @@ def write_new(directory: str, name: str, data: bytes) -> None:
         except BaseException:
             _discard(temporary)
             raise
-    sync_directory(directory)
+    try:
+        sync_directory(directory)
+    except OSError as error:
+        raise NotSynced(error.errno, error.strerror, f"{directory}/{name}") from error
 
 
 def write_over(directory: str, name: str, data: bytes) -> None:
@@ -119,6 +133,13 @@ def _write_named(directory: str, data: bytes) -> str:
 
 
 def _fill(fd: int, data: bytes) -> None:
+    try:
+        _fill_now(fd, data)
+    except OSError as error:
+        raise NotWritten(error.errno, error.strerror) from error
+
+
+def _fill_now(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]

@@ -18,7 +18,7 @@ import stat
 from collections.abc import Iterator, Sequence
 
 from indextables.core.errors import InvalidKey, ObjectExists, ObjectNotFound, StorageError
-from indextables.storage.durable import is_temporary, sync_directory, write_new, write_over
+from indextables.storage.durable import NotSynced, NotWritten, is_temporary, sync_directory, write_new, write_over
 from indextables.storage.keys import check_key, check_prefix, check_range, joined
 from indextables.storage.mapping import Verb, translate
 from indextables.storage.store import ObjectMeta, Store, StoredObject
@@ -164,6 +164,10 @@ class LocalStore:
         path = self._base + key
         if os.path.isdir(path):
             return InvalidKey(f"{path} is a directory, so no object can have this key", key=key, root=self._root)
+        if isinstance(error, NotSynced | NotWritten | FileNotFoundError):
+            failure = translate(error, self._root, key, verb)
+            failure.details["written"] = isinstance(error, NotSynced)
+            return failure
         if isinstance(error, FileExistsError):
             return ObjectExists(f"object {path} exists already", key=key, root=self._root, verb=verb)
         return translate(error, self._root, key, verb)

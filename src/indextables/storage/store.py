@@ -61,7 +61,11 @@ class Store(Protocol):
         ...
 
     def create(self, key: str, data: bytes) -> None:
-        """Put-if-absent, durable when it returns. Raises ObjectExists, or any other StorageError: read back after each."""
+        """Put-if-absent, durable when it returns. Raises ObjectExists, or any other StorageError: read back after each.
+
+        An error whose details have `written` knows more: False, nothing was written nor will be; True, it is there, but
+        the disk did not confirm that it will survive a power cut.
+        """
         ...
 
     def put(self, key: str, data: bytes) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from indextables.core.errors import CommitError, OptionError, SchemaError
+from indextables.core.errors import CommitError, OptionError, SchemaError, UnsafePath
 from indextables.core.options import PREFIX, Family, Option, Options, table_options
 from indextables.core.options.bag import resolve
 from indextables.log.actions import SCHEMA_KEY, AddAction, TxnAction
@@ -16,6 +16,7 @@ from indextables.log.conflicts import Change, MetadataUpdate
 from indextables.log.snapshot import Snapshot
 from indextables.log.stats import StatsLimits
 from indextables.log.tablelog import TableLog
+from indextables.storage.keys import inside_root
 
 Txn = TxnAction | tuple[str, int]
 
@@ -34,7 +35,7 @@ def commit_files(
     """Commit files that are in place already, removals, properties, and how far an exactly-once writer has come."""
     limits = StatsLimits(snapshot.schema, snapshot.metadata.partition_columns, log.options)
     change = Change(
-        adds=tuple(_checked(add, limits, snapshot) for add in adds),
+        adds=tuple(_checked(add, limits, snapshot) for add in _listed("adds", adds)),
         removes=_paths(removes),
         metadata=MetadataUpdate(properties=_properties(properties)) if properties else None,
         txn=_txn(txn),
@@ -47,10 +48,26 @@ def commit_files(
 def _checked(add: AddAction, limits: StatsLimits, snapshot: Snapshot) -> AddAction:
     if not isinstance(add, AddAction):
         raise CommitError(f"adds must be AddAction values, not {type(add).__name__}")
+    if not isinstance(add.path, str):
+        raise CommitError(f"the path of an AddAction is text, not {type(add.path).__name__}")
+    path = inside_root(snapshot.url, add.path)
+    if path is None:
+        raise UnsafePath(
+            f"commit: path {add.path!r} is not inside the table {snapshot.url}; refusing to use it", path=add.path
+        )
+    for name in ("partition_values", "min_values", "max_values"):
+        if not isinstance(getattr(add, name) or {}, Mapping):
+            raise SchemaError(f"{path!r}: {name} is a dict of texts by column, not {type(getattr(add, name)).__name__}")
     columns = snapshot.metadata.partition_columns
     values = _partition_values(add, columns)
     low, high = limits.minima(add.min_values), limits.maxima(add.max_values)
-    return msgspec.structs.replace(add, partition_values=values, min_values=low, max_values=high)
+    return msgspec.structs.replace(add, path=path, partition_values=values, min_values=low, max_values=high)
+
+
+def _listed(name: str, values: Any) -> Iterable[Any]:
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
+        raise CommitError(f"{name} must be a list, not {type(values).__name__}")
+    return values
 
 
 def _partition_values(add: AddAction, columns: Sequence[str]) -> dict[str, str | None]:
@@ -65,6 +82,8 @@ def _partition_values(add: AddAction, columns: Sequence[str]) -> dict[str, str |
             )
         if value is not None and not isinstance(value, str):
             raise SchemaError(f"{add.path!r}: partition value {column}={value!r} must be text, as it stands in the log")
+        if column in values:
+            raise SchemaError(f"{add.path!r} has two values for partition column {column!r}")
         if value is not None:
             values[column] = value
     return values
@@ -73,7 +92,7 @@ def _partition_values(add: AddAction, columns: Sequence[str]) -> dict[str, str |
 def _paths(removes: Iterable[str]) -> tuple[str, ...]:
     if isinstance(removes, str):
         raise CommitError(f"removes must be a list of paths, not the text {removes!r}")
-    paths = tuple(removes)
+    paths = tuple(_listed("removes", removes))
     for path in paths:
         if not isinstance(path, str):
             raise CommitError(f"removes must be paths (text), not {type(path).__name__}")
@@ -111,5 +130,7 @@ def _spelled(key: str, entry: Option[Any] | Family | None) -> str:
 def _txn(txn: Txn | None) -> TxnAction | None:
     if txn is None or isinstance(txn, TxnAction):
         return txn
-    app_id, version = txn
-    return TxnAction(str(app_id), int(version))
+    match txn:
+        case (str(app_id), int(batch)) if app_id and not isinstance(batch, bool):
+            return TxnAction(app_id, batch)
+    raise CommitError(f"txn is (name of the writer, number of its batch), such as ('nightly-load', 42), not {txn!r}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 from indextables.core import options as opt
-from indextables.core.errors import IndexTablesError
 from indextables.log.cleanup import clean_up
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.checkpoint import checkpoint
@@ -25,9 +24,7 @@ def after_commit(log: TableLog, snapshot: Snapshot) -> Snapshot:
         if done.written and log.options[opt.CLEANUP_ENABLED]:
             clean_up(log, done.snapshot)
             collect_manifests(log, done.snapshot)
-    except IndexTablesError as error:
-        logger.warning(
-            "table %s: version %d is committed, but what follows failed: %s", log.url, snapshot.version, error
-        )
+    except Exception as error:  # noqa: BLE001 - the commit has happened, and must be reported as such
+        logger.warning("table %s: version %d is there, but what follows failed: %r", log.url, snapshot.version, error)
         return snapshot
     return done.snapshot

@@ -51,4 +51,6 @@ def describe_state(log: TableLog, snapshot: Snapshot) -> pa.Table:
 
 
 def _time(milliseconds: int) -> str:
+    if not 0 <= milliseconds < 253_370_764_800_000:
+        return f"{milliseconds} ms since 1970"
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from indextables.core.errors import CommitError, OptionError, TableExists
+from indextables.core.errors import CommitError, OptionError, PredicateError, TableExists
 from indextables.core.options import Options
 from indextables.core.predicate import parse_predicate
 from indextables.log.actions import SCHEMA_KEY, AddAction
@@ -27,7 +28,7 @@ from indextables.table.maintain import after_commit
 from indextables.table.skips import skips_table
 from indextables.table.state import describe_state
 
-Moment = datetime | str
+Moment = datetime | date | str
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,8 @@ class Table:
         """
         if version is not None and timestamp is not None:
             raise OptionError("give a version or a timestamp, not both")
+        if version is not None:
+            version = _whole_number("version", version)
         log = _log(url, options)
         moment = None if timestamp is None else _milliseconds(timestamp)
         snapshot = open_at(log, version=version, timestamp_ms=moment)
@@ -124,7 +127,9 @@ class Table:
             operation=operation,
             data_change=data_change,
         )
-        self._snapshot = after_commit(self._log, done.snapshot) if done.written else done.snapshot
+        self._snapshot = done.snapshot
+        if done.written:
+            self._snapshot = after_commit(self._log, done.snapshot)
         return Commit(done.snapshot.version, done.txn_id, done.metrics or {}, done.written, done.reason)
 
     def checkpoint(self) -> Checkpointed:
@@ -143,18 +148,23 @@ class Table:
 
     def files(self, where: str | None = None) -> pa.Table:
         """Live files, without those that cannot hold a row for which `where` (SQL) is true."""
+        if where is not None and not isinstance(where, str):
+            raise PredicateError(f"where is SQL text, such as \"level = 'ERROR'\", not {type(where).__name__}")
         predicate = parse_predicate(where, self._snapshot.schema) if where is not None else None
         self._snapshot, files = read_files(self._log, self._snapshot, predicate)
         return with_doc_mappings(files, self._snapshot.registry)
 
     def history(self, limit: int | None = None) -> pa.Table:
         """Commits, newest first: version, timestamp, operation, parameters, metrics, txn_id, read_version, engine."""
+        if limit is not None and _whole_number("limit", limit) < 0:
+            raise OptionError(f"limit is {limit}, but must be 0 or more")
         return read_history(self._log, self._snapshot, limit)
 
     def changes(self, since: int | Moment) -> Changes:
         """What was added and removed after a version, or after a time. Raises ChangesGone."""
-        version = since if isinstance(since, int) else version_at(self._log, _milliseconds(since))
-        return read_changes(self._log, self._snapshot, version)
+        if isinstance(since, date | str):
+            since = version_at(self._log, _milliseconds(since))
+        return read_changes(self._log, self._snapshot, _whole_number("since", since))
 
     def state(self) -> pa.Table:
         """The state that the table stands on: format, version, files, manifests, tombstones …, as `property`, `value` rows."""
@@ -208,13 +218,25 @@ def _log(url: str | os.PathLike[str], options: Mapping[str, Any] | None) -> Tabl
     return TableLog(resolve(url, checked).open(), checked)
 
 
+def _whole_number(name: str, value: Any) -> int:
+    """A number that stands for one: an int of Python or numpy, no text, no bool, no 3.0."""
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise OptionError(f"{name} is {value!r}, but must be a whole number")
+
+
 def _milliseconds(moment: Moment) -> int:
-    """A time as milliseconds since 1970; without a time zone it is UTC."""
+    """A time as milliseconds since 1970; without a time zone it is UTC. A date is its midnight."""
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment)
         except ValueError as error:
             raise OptionError(f"timestamp {moment!r} is not ISO 8601, such as '2026-03-01T12:00:00Z'") from error
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     if not isinstance(moment, datetime):
         raise OptionError(f"a timestamp is a datetime or ISO 8601 text, not {type(moment).__name__}")
     if moment.tzinfo is None:

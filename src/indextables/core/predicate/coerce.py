@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from indextables.core.errors import PredicateError
@@ -189,7 +190,7 @@ def _cast_boolean(column: Column, text: str) -> bool:
 
 def _place_number(column: Column, value: Any) -> _Place:
     if isinstance(value, str):
-        value = _cast_number(column, value)
+        value = to_float32(_cast_number(column, value)) if _is_float32(column.type) else _cast_number(column, value)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise _mismatch(column, value)
     if pa.types.is_floating(column.type):
@@ -218,6 +219,16 @@ def _cast_number(column: Column, text: str) -> Decimal | float:
     if number is None or (pa.types.is_integer(column.type) and not stripped.lstrip("+-").isdigit()):
         raise _no_cast(column, text)
     return number
+
+
+def _is_float32(arrow_type: pa.DataType) -> bool:
+    return bool(pa.types.is_float32(arrow_type))
+
+
+def to_float32(value: float | Decimal) -> float:
+    """The nearest float, as a cast to FLOAT makes it: `0.1` is then what a FLOAT column holds for it."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(_to_double(value)))
 
 
 def _to_double(value: float | Decimal) -> float:
@@ -304,7 +315,7 @@ def cast_literal(value: Any, arrow_type: pa.DataType) -> Any:
         raise PredicateError(f"the literal {value!r} cannot be cast to {arrow_type}", value=repr(value)) from error
     if place.literal is None or not place.exact:
         raise PredicateError(f"the literal {value!r} cannot be cast to {arrow_type} without a loss", value=repr(value))
-    return place.literal.value
+    return to_float32(place.literal.value) if _is_float32(arrow_type) else place.literal.value
 
 
 def compare_literals(left: Any, op: Op, right: Any) -> bool | None:

@@ -19,7 +19,6 @@ import difflib
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from indextables.core.errors import PredicateError
@@ -37,7 +36,7 @@ from indextables.core.predicate.ast import (
     all_of,
     any_of,
 )
-from indextables.core.predicate.coerce import cast_literal, compare, compare_literals, like, member
+from indextables.core.predicate.coerce import cast_literal, compare, compare_literals, like, member, to_float32
 from indextables.core.predicate.words import Word, split
 from indextables.core.values import parse_number
 
@@ -369,7 +368,7 @@ class _Parser:
         number = parse_number(sign + word.text)
         if number is None:
             raise self._unexpected("expected a number of at most 400 digits", word)
-        return float(np.float32(number)) if word.suffix == "F" else number
+        return to_float32(number) if word.suffix == "F" else number
 
     def _bytes(self, word: Word) -> bytes:
         digits = word.text if len(word.text) % 2 == 0 else "0" + word.text

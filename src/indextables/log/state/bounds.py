@@ -30,7 +30,7 @@ def partition_bounds(files: pa.Table, schema: pa.Schema, columns: Sequence[str])
     bounds: dict[str, tuple[str | None, str | None]] = {}
     for column in columns:
         texts = partition_texts(files, column)
-        kind = schema.field(column).type
+        kind = _type_of(schema, column)
         values = texts if is_text(kind) else column_from_text(texts, kind)
         if not len(texts) or values.null_count:
             bounds[column] = (None, None)
@@ -49,7 +49,7 @@ def partition_order(
     keys = {}
     for number, column in enumerate(columns):
         texts = partition_texts(files, column)
-        kind = schema.field(column).type
+        kind = _type_of(schema, column)
         typed = texts if is_text(kind) else column_from_text(texts, kind)
         keys[f"v{number}"] = typed
         keys[f"t{number}"] = texts
@@ -62,3 +62,8 @@ def partition_order(
         codes = table.column(f"t{number}").combine_chunks().dictionary_encode(null_encoding="encode").indices.to_numpy()
         starts[1:] |= codes[1:] != codes[:-1]
     return files.take(order), np.flatnonzero(starts)
+
+
+def _type_of(schema: pa.Schema, column: str) -> pa.DataType:
+    """A partition column's type; where another writer's schema lacks it, its values are only texts."""
+    return schema.field(column).type if column in schema.names else pa.string()

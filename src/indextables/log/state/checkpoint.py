@@ -5,7 +5,11 @@ Tables of older protocols are upgraded first: the protocol is committed, so that
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from indextables.core import options as opt
 from indextables.core.errors import ForeignTable
@@ -14,11 +18,16 @@ from indextables.log.checkpoint import write_checkpoint
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.fileset import FileSet
-from indextables.log.refresh import remember
+from indextables.log.listing import list_states, list_versions
+from indextables.log.open import open_log
+from indextables.log.refresh import head_or_none, remember
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.files import StateFiles
+from indextables.log.state.model import manifest_key
 from indextables.log.state.write import write_state
 from indextables.log.tablelog import TableLog
+
+logger = logging.getLogger("indextables")
 
 
 @dataclass(frozen=True)
@@ -47,13 +56,41 @@ def checkpoint(log: TableLog, snapshot: Snapshot, *, compact: bool) -> Checkpoin
     if snapshot.protocol.min_reader_version < PROTOCOL_VERSION:
         change = Change(protocol=_upgraded(snapshot.protocol))
         snapshot = commit(log, snapshot, change, operation="UPGRADE PROTOCOL").snapshot
-    written = write_state(log, snapshot, compact=compact)
+    snapshot, sound = _grounded(log, snapshot)
+    written = write_state(log, snapshot, compact=compact or not sound)
     if written is None:
         return Checkpointed(snapshot, "avro-state", "none", written=False)
     if written.ours:
         source = StateFiles(log, written.state, snapshot.file_set.folded)
         snapshot = remember(log, replace(snapshot, file_set=FileSet(source), base=snapshot.version))
     return Checkpointed(snapshot, "avro-state", written.kind, written=True)
+
+
+def _grounded(log: TableLog, snapshot: Snapshot) -> tuple[Snapshot, bool]:
+    """The snapshot on the newest state below it, and whether that state has all its manifests.
+
+    A state names the manifests of the one it goes on from, so these must stay. A handle that was refreshed for days may stand
+    on a state that is being thinned out; a state whose writer slept may have lost manifests before it was written.
+    """
+    source = snapshot.file_set.base
+    if not isinstance(source, StateFiles):
+        return snapshot, True
+    base = source.state.version
+    calls: list[Callable[[], Any]] = [
+        lambda: list_states(log.store, base),
+        lambda: list_versions(log.store, base).checkpoints,
+    ]
+    states, checkpoints = log.workers.together(calls)
+    if any(base < number <= snapshot.version for number in (*states, *checkpoints)):
+        snapshot = open_log(log, snapshot.version).with_checked(snapshot.checked)
+        source = snapshot.file_set.base
+        if not isinstance(source, StateFiles):
+            return snapshot, True
+    keys = [manifest_key(item.path, source.state.version) for item in source.state.manifests]
+    if None not in log.side_by_side([partial(head_or_none, log, key) for key in keys]):
+        return snapshot, True
+    logger.warning("table %s: state %d lacks manifests; writing the next one anew", log.url, source.state.version)
+    return open_log(log, snapshot.version, whole=True).with_checked(snapshot.checked), False
 
 
 def _upgraded(protocol: ProtocolAction) -> ProtocolAction:

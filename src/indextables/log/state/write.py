@@ -28,7 +28,7 @@ from indextables.log.avro.container import write_container
 from indextables.log.avro.manifest import write_manifest
 from indextables.log.avro.record import encode_record
 from indextables.log.avro.schemas import STATE_MANIFEST, STATE_MANIFEST_JSON
-from indextables.log.checkpoint import useful_skips, with_registry
+from indextables.log.checkpoint import QUICK_SECONDS, useful_skips, with_registry
 from indextables.log.codec import to_json_object
 from indextables.log.files import FILE_SCHEMA, files_table
 from indextables.log.layout import LOG_DIR
@@ -78,7 +78,7 @@ def _write(log: TableLog, snapshot: Snapshot, *, compact: bool) -> StateWritten 
     METRICS.observe("indextables.state.write.compacted", float(kind == "compacted"))
     METRICS.observe("indextables.state.tombstone_count", len(state.tombstones))
     METRICS.observe("indextables.state.tombstone_ratio", len(state.tombstones) / max(state.num_files, 1))
-    if log.clock.boot() - snapshot.checked > snapshot.safety_age_seconds / 2:
+    if log.clock.boot() - snapshot.checked > max(snapshot.safety_age_seconds / 2, QUICK_SECONDS):
         logger.warning("table %s: state %d took too long and is given up", log.url, state.version)
         return None
     written = _create(log, snapshot, state, kind)
