@@ -178,10 +178,14 @@ class Actor:
 
     def paths(self, began: Began, snapshot: Snapshot) -> list[str] | None:
         """The files of a snapshot, read as readers read them."""
-        found = self.attempt(began, lambda: read_files(self.log, snapshot, None), VersionNotFound)
-        if found is not None:
-            return found[1].column("path").to_pylist()
-        return None
+        found = self.attempt(began, lambda: read_files(self.log, snapshot, None), VersionNotFound, TableReplaced)
+        if found is None:
+            return None
+        if found[0].table_id != snapshot.table_id or found[0].version != snapshot.version:
+            raise Violation(
+                "wrong-table", f"{self.name} asked for files of {snapshot.table_id} and got those of another"
+            )
+        return found[1].column("path").to_pylist()
 
 
 class Writer(Actor):
@@ -393,7 +397,9 @@ class Checkpointer(Actor):
         compact = self.rng.random() < 0.3
         old = self.is_old(snapshot)
         done = self.attempt(
-            began, lambda: checkpoint(self.log, snapshot, compact=compact), *([ObjectNotFound] if old else [])
+            began,
+            lambda: checkpoint(self.log, snapshot, compact=compact),
+            *([ObjectNotFound, VersionNotFound] if old else []),
         )
         if done is not None and done.written:
             self.sim.counts["checkpoints"] += 1

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.core import options as opt
-from indextables.core.errors import CorruptLog, ObjectNotFound
+from indextables.core.errors import CorruptLog, ObjectNotFound, TableReplaced
 from indextables.core.predicate import Predicate
 from indextables.log.layout import version_key
 from indextables.log.listing import list_versions
@@ -98,8 +98,18 @@ def read_files(log: TableLog, snapshot: Snapshot, where: Predicate | None) -> tu
         if not isinstance(snapshot.file_set.base, StateFiles):
             raise
         logger.warning("table %s: %s; opening version %d again", log.url, error, snapshot.version)
-    again = open_log(log, snapshot.version, whole=True).with_checked(snapshot.checked)
+    again = open_again(log, snapshot, whole=True)
     return again, again.select_files(where)
+
+
+def open_again(log: TableLog, snapshot: Snapshot, *, whole: bool) -> Snapshot:
+    """The same version of the same table, from what is there now."""
+    again = open_log(log, snapshot.version, whole=whole)
+    if again.table_id != snapshot.table_id:
+        raise TableReplaced(
+            f"table {log.url} was dropped and created again since it was opened; open it anew", url=log.url
+        )
+    return again.with_checked(snapshot.checked)
 
 
 def too_old(log: TableLog, snapshot: Snapshot) -> bool:

@@ -19,8 +19,7 @@ from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.fileset import FileSet
 from indextables.log.listing import list_states, list_versions
-from indextables.log.open import open_log
-from indextables.log.refresh import head_or_none, remember
+from indextables.log.refresh import head_or_none, open_again, remember
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.files import StateFiles
 from indextables.log.state.model import manifest_key
@@ -82,7 +81,7 @@ def _grounded(log: TableLog, snapshot: Snapshot) -> tuple[Snapshot, bool]:
     ]
     states, checkpoints = log.workers.together(calls)
     if any(base < number <= snapshot.version for number in (*states, *checkpoints)):
-        snapshot = open_log(log, snapshot.version).with_checked(snapshot.checked)
+        snapshot = open_again(log, snapshot, whole=False)
         source = snapshot.file_set.base
         if not isinstance(source, StateFiles):
             return snapshot, True
@@ -90,7 +89,7 @@ def _grounded(log: TableLog, snapshot: Snapshot) -> tuple[Snapshot, bool]:
     if None not in log.side_by_side([partial(head_or_none, log, key) for key in keys]):
         return snapshot, True
     logger.warning("table %s: state %d lacks manifests; writing the next one anew", log.url, source.state.version)
-    return open_log(log, snapshot.version, whole=True).with_checked(snapshot.checked), False
+    return open_again(log, snapshot, whole=True), False
 
 
 def _upgraded(protocol: ProtocolAction) -> ProtocolAction:

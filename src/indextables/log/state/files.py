@@ -75,9 +75,7 @@ class StateFiles:
         if self._state.tombstones:
             dead = pa.array(sorted(self._state.tombstones), pa.string())
             found = found.filter(pc.invert(pc.is_in(found.column("path"), value_set=dead)))
-        if not all(item.typed for item in items):
-            found = _last_of_each_path(found)
-        return found.select(names)
+        return _last_of_each_path(found).select(names)
 
 
 def may_hold(item: ManifestItem, where: Predicate, schema: pa.Schema) -> bool:
@@ -107,7 +105,7 @@ def checksum(data: bytes) -> str:
 
 
 def _last_of_each_path(files: pa.Table) -> pa.Table:
-    """Other writers may list a path twice: the last one counts."""
+    """A path that was added again while it was live has two entries: the last one counts."""
     if pc.count_distinct(files.column("path")).as_py() == files.num_rows:
         return files
     numbered = files.select(["path"]).append_column("row", pa.array(np.arange(files.num_rows)))

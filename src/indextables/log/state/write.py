@@ -21,7 +21,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core import options as opt
-from indextables.core.errors import LogError, ObjectNotFound, StorageError, VersionGap
+from indextables.core.errors import (
+    AccessDenied,
+    CorruptLog,
+    InvalidKey,
+    LogError,
+    ObjectNotFound,
+    StorageError,
+    StoreMisconfigured,
+    VersionGap,
+)
 from indextables.core.metrics import METRICS
 from indextables.core.options import Options
 from indextables.log.avro.container import write_container
@@ -32,6 +41,7 @@ from indextables.log.checkpoint import QUICK_SECONDS, useful_skips, with_registr
 from indextables.log.codec import to_json_object
 from indextables.log.files import FILE_SCHEMA, files_table
 from indextables.log.layout import LOG_DIR
+from indextables.log.open import open_log
 from indextables.log.pointer import Pointer, write_pointer
 from indextables.log.protocol import check_writable
 from indextables.log.snapshot import Snapshot
@@ -74,7 +84,10 @@ def write_state(log: TableLog, snapshot: Snapshot, *, compact: bool = False) -> 
 
 
 def _write(log: TableLog, snapshot: Snapshot, *, compact: bool) -> StateWritten | None:
-    state, kind = _make(log, snapshot, compact=compact)
+    made = _make_from_what_is_left(log, snapshot, compact=compact)
+    if made is None:
+        return None
+    state, kind = made
     METRICS.observe("indextables.state.write.compacted", float(kind == "compacted"))
     METRICS.observe("indextables.state.tombstone_count", len(state.tombstones))
     METRICS.observe("indextables.state.tombstone_ratio", len(state.tombstones) / max(state.num_files, 1))
@@ -85,6 +98,22 @@ def _write(log: TableLog, snapshot: Snapshot, *, compact: bool) -> StateWritten 
     if written is not None:
         _point_to(log, written.state)
     return written
+
+
+def _make_from_what_is_left(log: TableLog, snapshot: Snapshot, *, compact: bool) -> tuple[State, Kind] | None:
+    """The state's manifests. Where one of the base's is gone or damaged, from whatever else gives the version; else None."""
+    try:
+        return _make(log, snapshot, compact=compact)
+    except (ObjectNotFound, CorruptLog) as error:
+        if not isinstance(snapshot.file_set.base, StateFiles):
+            raise
+        logger.warning("table %s: %s; state %d is made without it", log.url, error, snapshot.version)
+    try:
+        again = open_log(log, snapshot.version, whole=True)
+    except (LogError, ObjectNotFound) as error:
+        logger.warning("table %s: state %d is given up: %s", log.url, snapshot.version, error)
+        return None
+    return _make(log, again, compact=True) if again.table_id == snapshot.table_id else None
 
 
 def _make(log: TableLog, snapshot: Snapshot, *, compact: bool) -> tuple[State, Kind]:
@@ -246,8 +275,7 @@ def _write_one(log: TableLog, snapshot: Snapshot, entries: pa.Table) -> Manifest
         codec=CODEC_NAMES[log.options[opt.STATE_COMPRESSION]],
         level=log.options[opt.STATE_COMPRESSION_LEVEL],
     )
-    path = f"manifests/manifest-{log.clock.uuid()}.avro"
-    log.store.put(f"{LOG_DIR}/{path}", data)
+    path = _put_manifest(log, data)
     versions = pc.min_max(entries.column("addedAtVersion"))
     return ManifestItem(
         path=path,
@@ -261,6 +289,28 @@ def _write_one(log: TableLog, snapshot: Snapshot, entries: pa.Table) -> Manifest
         length=len(data),
         checksum=checksum(data),
     )
+
+
+def _put_manifest(log: TableLog, data: bytes) -> str:
+    """Put a manifest under a name of its own. After a failed create another name is taken: the first may still land."""
+    attempts = log.options[opt.STATE_RETRY_MAX_ATTEMPTS]
+    for attempt in range(attempts):
+        path = f"manifests/manifest-{log.clock.uuid()}.avro"
+        try:
+            log.store.create(f"{LOG_DIR}/{path}", data)
+        except StorageError as error:
+            if attempt + 1 == attempts or isinstance(error, AccessDenied | InvalidKey | StoreMisconfigured):
+                raise
+            _wait(log, attempt)
+        else:
+            return path
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _wait(log: TableLog, attempt: int) -> None:
+    longest = log.options[opt.STATE_RETRY_MAX_DELAY_MS]
+    delay = min(longest, log.options[opt.STATE_RETRY_BASE_DELAY_MS] * 2**attempt)
+    log.clock.sleep(delay * log.clock.jitter() / 1000)
 
 
 def _state(
@@ -345,9 +395,7 @@ def _create(log: TableLog, snapshot: Snapshot, state: State, kind: Kind) -> Stat
         try:
             found = decode_state(f"{log.url}/{key}", log.store.get(key).data, state.version)
         except ObjectNotFound:
-            longest = log.options[opt.STATE_RETRY_MAX_DELAY_MS]
-            delay = min(longest, log.options[opt.STATE_RETRY_BASE_DELAY_MS] * 2**attempt)
-            log.clock.sleep(delay * log.clock.jitter() / 1000)
+            _wait(log, attempt)
             continue
         except LogError as error:
             logger.warning(
