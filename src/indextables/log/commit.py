@@ -86,6 +86,8 @@ def commit(
     `uploads_began` is when the first file that it adds began to be uploaded (`Clock.boot`). With `time_travel_floor` the
     version becomes the oldest that time travel goes to.
     """
+    if not isinstance(operation, str):
+        raise SchemaError(f"table {log.url}: the name of an operation is text, not {operation!r}")
     check_change(change)
     results = [result for group in change.groups for result in group.results]
     check_paths(log.url, [add.path for add in (*change.adds, *results)], "commit")
