@@ -278,3 +278,49 @@ def unanswered(seed: int, cut: Cut) -> Simulation:
     sim.add(Writer, "A", operations=4, kinds=("append",))
     sim.add(Writer, "B", operations=4, kinds=("append", "replace"))
     return sim
+
+
+@scenario
+def aliens(seed: int, cut: Cut) -> Simulation:
+    """A table in whose log versions of its predecessor landed late, above its own; it grows, and is cleaned up."""
+    weather = replace(CALM, mutations=0.03, jumps_rate=0.06, jumps=(61 * MINUTE, 7 * HOUR, 13 * HOUR))
+    sim = Simulation(seed, cut, weather, retention=30 * HOUR)
+    sim.base(5)
+    sim.replace_table(late=(3, 4, 5) if seed % 3 else (4,))
+    sim.quick_commit()
+    sim.quick_checkpoint()
+    sim.pass_time(pick(seed, "idle", 0, 13 * HOUR, 25 * HOUR))
+    sim.add(Writer, "A", operations=6, kinds=("append", "replace"))
+    sim.add(Checkpointer, "K", operations=5, alone=True)
+    sim.add(Cleaner, "C", operations=5, alone=True)
+    sim.add(Reader, "R", operations=3, alone=True)
+    return sim
+
+
+@scenario
+def collected(seed: int, cut: Cut) -> Simulation:
+    """Checkpointers at work while manifests are collected."""
+    weather = replace(CALM, mutations=0.03, late_answers=0.2, jumps_rate=0.02, jumps=(MINUTE, 61 * MINUTE, 25 * HOUR))
+    sim = Simulation(2 * seed + 1, cut, weather, retention=HOUR)
+    sim.base(2, checkpoints_at=(1,))
+    sim.add(Writer, "A", operations=3)
+    sim.add(Checkpointer, "K", operations=4, alone=True)
+    sim.add(Checkpointer, "L", operations=3, hold=0.6, alone=True)
+    sim.add(Cleaner, "C", operations=4, alone=True)
+    return sim
+
+
+@scenario
+def poisoned(seed: int, cut: Cut) -> Simulation:
+    """A checkpointer sleeps until its manifests are collected, and then writes the state that names them."""
+    seed = 2 * seed + 1
+    sleeper = ("K", 9 + int(chance(seed, "call") * 6), 4 * DAY)
+    weather = replace(CALM, mutations=0.02, sleeper=sleeper, jumps_rate=0.05, jumps=(61 * MINUTE, 25 * HOUR))
+    sim = Simulation(seed, cut, weather, retention=HOUR)
+    sim.base(2, checkpoints_at=(1,))
+    sim.add(Checkpointer, "K", operations=3, alone=True)
+    sim.add(Cleaner, "C", operations=4, alone=True)
+    sim.add(Writer, "A", operations=3, kinds=("append", "overwrite"))
+    sim.add(Writer, "B", operations=2, kinds=("append",), hold=0.0)
+    sim.add(Checkpointer, "L", operations=2, alone=True)
+    return sim

@@ -285,7 +285,9 @@ class _Times:
         self._newest = newest
         self._run = run
         self._all: list[int] | None = None
-        if run and self._read(run[:1])[0].actions.table_id is None:
+        while run and not (first := self._read(run[:1])[0]).belongs_to(newest.table_id):
+            del run[0]  # a late version of a dropped table: nobody knows the time of what was in force below it
+        if run and first.actions.table_id is None:
             self._all = [timestamp for _, timestamp in _timed(log, newest, self._read(run))]
 
     def __len__(self) -> int:
