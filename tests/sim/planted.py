@@ -18,7 +18,6 @@ import indextables.log.create as create_module
 import indextables.log.open as open_module
 import indextables.log.refresh as refresh_module
 import indextables.log.snapshot as snapshot_module
-import indextables.log.state.collect as collect_module
 from indextables.core import options as opt
 from indextables.core.errors import StorageError
 from indextables.log.actions import Actions
@@ -224,55 +223,3 @@ def _cache_by_path() -> list[Patch]:
 def _abort_unknown() -> list[Patch]:
     """A writer that does not know what became of its commit deletes what it uploaded for it."""
     return [mock.patch.object(Writer, "left_open", Writer.abort)]
-
-
-# Beyond the twelve: other rules that the code follows, left out one at a time.
-
-
-@planted(13, "late-answer-believed", "sleeper", "acked-hidden")
-def _late_answer_believed() -> list[Patch]:
-    """A create that was answered days after the last look is taken for a success."""
-    return [mock.patch.object(commit_module, "_verify_late_answer")]
-
-
-@planted(14, "slow-opening", "sleeper", "bricked", "stale-read", "broken")
-def _slow_opening() -> list[Patch]:
-    """An opening that slept between its listings believes both."""
-    return [mock.patch.object(open_module, "_SLOW_SECONDS", float("inf"))]
-
-
-@planted(15, "no-margin", "thin", "travel", "unreadable")
-def _no_margin() -> list[Patch]:
-    """States are thinned right above the floor, where the floor of the next clean-up may be."""
-    real = cleanup_module._states_to_go
-
-    def states_to_go(
-        log: TableLog, listing: Listing, floor: int, now: int, retention_ms: int, safety_ms: int
-    ) -> list[str]:
-        return real(log, listing, floor, now, retention_ms + safety_ms // 2, safety_ms)
-
-    return [mock.patch.object(cleanup_module, "_states_to_go", states_to_go)]
-
-
-@planted(16, "aliens-in-force", "aliens", "travel", "unreadable")
-def _aliens_in_force() -> list[Patch]:
-    """A late version of a dropped table counts as the version that was in force."""
-
-    def in_force(listing: Listing, moment_ms: int) -> int | None:
-        return max(
-            (number for number, meta in listing.versions.items() if meta.last_modified_ms <= moment_ms), default=None
-        )
-
-    return [mock.patch.object(cleanup_module, "_in_force", in_force)]
-
-
-@planted(17, "young-manifests", "collected", "broken-state", "broken")
-def _young_manifests() -> list[Patch]:
-    """Manifests that no state names are collected, however young they are."""
-    real = collect_module._plan
-
-    def plan(log: TableLog, snapshot: Snapshot) -> cleanup_module.Plan:
-        with mock.patch.object(collect_module, "max", create=True, return_value=0):
-            return real(log, snapshot)
-
-    return [mock.patch.object(collect_module, "_plan", plan)]

@@ -9,7 +9,6 @@ others go on, and may die there; then a new process takes its place.
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from sim.world import EPOCH, HOUR, MUTATIONS, Died, Request, Violation, World, s
 _NOTHING: Any = object()
 _LONG_AGO = -1e18
 LONG_NAP = 11 * HOUR
-_LONG_NAME = re.compile("-[0-9a-f]{32}")
 
 
 @dataclass(slots=True)
@@ -358,9 +356,9 @@ def show(entry: tuple[Any, ...]) -> str:
     minutes = (entry[0] - EPOCH) / 60
     head = f"{minutes:10.2f}m  {entry[1] + ':' if entry[1] else '':9s}"
     if len(entry) == 3:
-        return _LONG_NAME.sub("", f"{head} {entry[2]}")
+        return f"{head} {entry[2]}"
     _, _, request, answer, note = entry
-    return _LONG_NAME.sub("", f"{head} {request}{_brief(request)} -> {_answer(request, answer)}{note}")
+    return f"{head} {request}{_brief(request)} -> {_answer(request, answer)}{note}"
 
 
 def _answer(request: Request, answer: Any) -> str:

@@ -18,7 +18,7 @@ from indextables.log.cache import LogCache
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.create import create_log
-from indextables.log.layout import checkpoint_key, version_key
+from indextables.log.layout import checkpoint_key
 from indextables.log.open import open_log
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.checkpoint import checkpoint
@@ -27,7 +27,7 @@ from indextables.log.tablelog import TableLog
 from sim.oracle import Oracle
 from sim.scheduler import Scheduler, show
 from sim.weather import SAFETY_HOURS, Cut, Weather
-from sim.world import HOUR, LOG, Request, SimClock, SimStore, Violation, World
+from sim.world import HOUR, Request, SimClock, SimStore, Violation, World
 
 if TYPE_CHECKING:
     from sim.actors import Actor
@@ -159,7 +159,7 @@ class Simulation:
         """A data file's entry; the file itself is still to be uploaded."""
         self._paths += 1
         part = part or PARTS[self._paths % len(PARTS)]
-        path = f"part={part}/{who}{self._paths}-{self._paths:032x}.split"
+        path = f"part={part}/{who}{self._paths}.split"
         return AddAction(path, {"part": part}, size=100, modification_time=1, num_records=10)
 
     def quick_commit(self, change: Change | None = None, *, after: float = 30.0) -> Snapshot:
@@ -183,17 +183,6 @@ class Simulation:
         assert keys
         for key in keys:
             self.world.carry_out(Request("put", key, b'{"checkpointInfo":{"checksum":"xxh3:0"}}\n'))
-
-    def replace_table(self, late: tuple[int, ...]) -> None:
-        """Drop the table and create another in its place; then some of the old one's versions arrive once more."""
-        bodies = {number: self.world.objects[version_key(number)].data for number in late}
-        self.oracle.drop_begins()
-        for key in [key for key in self.world.objects if key.startswith(LOG)]:
-            self.world.remove(key)
-        self.create()
-        self._staged = None
-        for number, body in bodies.items():
-            self.world.carry_out(Request("create", version_key(number), body))
 
     def base(self, versions: int, *, checkpoints_at: tuple[int, ...] = (), every: float = 30 * 60.0) -> None:
         """A table with some appends."""
