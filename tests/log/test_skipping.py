@@ -34,9 +34,10 @@ from indextables.core.predicate import (
     member,
     parse_predicate,
 )
+from indextables.core.stats import column_stats
 from indextables.core.values import to_text
 from indextables.log.skipping import manifest_bounds, prune_files
-from indextables.log.stats import column_stats, limit_stats
+from indextables.log.stats import limit_stats
 from predicate_data import OPS, POOLS, SCHEMA, column, meaning, predicates, rows, seen_literals, to_table
 
 MAP = pa.map_(pa.string(), pa.string())

@@ -22,6 +22,8 @@
     │   ├── LogReadTimeout          the log took longer to read than checkpoint.read.timeoutSeconds
     │   ├── ForeignTable            another implementation's table, and a verb that would not be safe on it
     │   └── ChangesGone             changes() reaches back further than the version files do
+    ├── SplitError                  a split that cannot be read, with its name and what is wrong
+    │   └── CorruptSplit            its bytes are not the ones that were written
     └── CommitError                 a commit that did not happen, unless the name says otherwise
         ├── MetadataChanged         schema, partitioning or a property was changed by someone else
         ├── FilesChanged            a file to be removed is not live any more
@@ -155,6 +157,14 @@ class ForeignTable(LogError):
 
 class ChangesGone(LogError):
     """The version files that the changes would be read from were cleaned up."""
+
+
+class SplitError(IndexTablesError):
+    """A split that cannot be read. The message has its name and says what is wrong."""
+
+
+class CorruptSplit(SplitError):
+    """The bytes of a split are not the ones that were written: a checksum, a length or an offset does not fit."""
 
 
 class CommitError(IndexTablesError):

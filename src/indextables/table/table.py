@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from indextables.core.errors import CommitError, OptionError, PredicateError, TableExists
 from indextables.core.options import Options
-from indextables.core.predicate import parse_predicate
+from indextables.core.predicate import Predicate, parse_predicate
 from indextables.log.actions import SCHEMA_KEY, AddAction
+from indextables.log.commit import Committed
 from indextables.log.files import with_doc_mappings
 from indextables.log.history import Changes, open_at, read_changes, read_history, read_log, version_at
 from indextables.log.refresh import read_files, refresh
@@ -23,8 +24,10 @@ from indextables.log.state.checkpoint import Checkpointed, checkpoint
 from indextables.log.tablelog import TableLog
 from indextables.storage.resolve import resolve
 from indextables.table.commit_files import Txn, commit_files
+from indextables.table.count import count
 from indextables.table.create import create_table
 from indextables.table.maintain import after_commit
+from indextables.table.progress import Watcher
 from indextables.table.skips import skips_table
 from indextables.table.state import describe_state
 
@@ -127,6 +130,32 @@ class Table:
             operation=operation,
             data_change=data_change,
         )
+        return self._moved_to(done)
+
+    def append(self, data: Any, progress: Watcher | None = None) -> Commit:
+        """Add rows: an Arrow table, a batch, a reader, an iterable of batches, or anything with `__arrow_c_stream__`.
+
+        Columns are found by name, missing ones are null, and values are cast only where nothing is lost. Without rows
+        nothing is written. Raises SchemaError, OptionError, ForeignTable, StorageError and what `commit_files` raises; all but
+        CommitOutcomeUnknown leave neither rows nor files behind.
+        """
+        from indextables.table.append import append
+
+        self._check_not_travelled()
+        return self._moved_to(append(self._log, self._snapshot, data, progress))
+
+    def overwrite(self, data: Any, where: str | None = None, progress: Watcher | None = None) -> Commit:
+        """Put rows in place of all that are there when it commits, or with `where` (SQL) of those in the partitions it selects.
+
+        `where` asks for partition columns only, and must be true for each new row. Raises PredicateError otherwise, and what
+        `append` raises.
+        """
+        from indextables.table.overwrite import overwrite
+
+        self._check_not_travelled()
+        return self._moved_to(overwrite(self._log, self._snapshot, data, where, progress))
+
+    def _moved_to(self, done: Committed) -> Commit:
         self._snapshot = done.snapshot
         if done.written:
             self._snapshot = after_commit(self._log, done.snapshot)
@@ -148,11 +177,35 @@ class Table:
 
     def files(self, where: str | None = None) -> pa.Table:
         """Live files, without those that cannot hold a row for which `where` (SQL) is true."""
-        if where is not None and not isinstance(where, str):
-            raise PredicateError(f"where is SQL text, such as \"level = 'ERROR'\", not {type(where).__name__}")
-        predicate = parse_predicate(where, self._snapshot.schema) if where is not None else None
-        self._snapshot, files = read_files(self._log, self._snapshot, predicate)
+        self._snapshot, files = read_files(self._log, self._snapshot, self._predicate(where))
         return with_doc_mappings(files, self._snapshot.registry)
+
+    def scan(
+        self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
+    ) -> pa.RecordBatchReader:
+        """The rows for which `where` (SQL) is true, all or the first `limit`, with all columns or those given.
+
+        Rows come in the order of the files, as a stream: they are read while it is. Raises SchemaError, PredicateError,
+        ForeignTable, and SplitError when a file is missing or damaged.
+        """
+        from indextables.table.scan import scan
+
+        if limit is not None and _whole_number("limit", limit) < 0:
+            raise OptionError(f"limit is {limit}, but must be 0 or more")
+        self._snapshot, reader = scan(self._log, self._snapshot, columns, self._predicate(where), limit)
+        return reader
+
+    def count(self, where: str | None = None) -> int:
+        """How many rows `where` (SQL) is true for, or how many there are: from the log alone where it knows."""
+        self._snapshot, rows = count(self._log, self._snapshot, self._predicate(where))
+        return rows
+
+    def _predicate(self, where: str | None) -> Predicate | None:
+        if where is None:
+            return None
+        if not isinstance(where, str):
+            raise PredicateError(f"where is SQL text, such as \"level = 'ERROR'\", not {type(where).__name__}")
+        return parse_predicate(where, self._snapshot.schema)
 
     def history(self, limit: int | None = None) -> pa.Table:
         """Commits, newest first: version, timestamp, operation, parameters, metrics, txn_id, read_version, engine."""

@@ -309,6 +309,31 @@ INDEX_WRITER_HEAP_SIZE = _indexing.size(
 INDEX_WRITER_THREADS = _indexing.whole(
     "indexWriter.threads", 2, "Splits built at the same time by one process.", minimum=1, unit="splits"
 )
+INDEX_WRITER_SPLIT_SIZE = _indexing.size(
+    "indexWriter.splitSize",
+    512 << 20,
+    "A write begins another split of a partition after this many bytes of rows, counted as they are in memory.",
+)
+
+_cache = Section(
+    "Disk cache",
+    "Indexes of splits are kept on local disk, shared by all processes of a user that name the same directory.",
+)
+CACHE_DISK_ENABLED = _cache.flag(
+    "cache.disk.enabled",
+    True,
+    "Keep the indexes of splits on local disk. Without it each one is fetched again whenever it is opened.",
+)
+CACHE_DISK_DIRECTORY = _cache.text(
+    "cache.disk.directory",
+    "Where the cache is. Not set: `indextables` in `$XDG_CACHE_HOME` or `~/.cache`, or in the temporary directory "
+    "where those cannot be written.",
+)
+CACHE_DISK_MAX_BYTES = _cache.size(
+    "cache.disk.maxBytes",
+    10 << 30,
+    "The most bytes the cache keeps. What is in use stays, even if that is more; the least recently used leaves first.",
+)
 
 _storage = Section(
     "Object stores",
@@ -350,7 +375,7 @@ GCP_SERVICE_ACCOUNT_KEY = _storage.text(
 )
 GCP_ENDPOINT = _storage.text("gcp.endpoint", "URL of a service that speaks Google's protocol.")
 
-SECTIONS: tuple[Section, ...] = (_commits, _reading, _state, _retention, _stats, _indexing, _storage)
+SECTIONS: tuple[Section, ...] = (_commits, _reading, _state, _retention, _stats, _indexing, _cache, _storage)
 
 OPTIONS: dict[str, Option[Any]] = {
     entry.key.lower(): entry for section in SECTIONS for entry in section.entries if isinstance(entry, Option)

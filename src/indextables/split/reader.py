@@ -1,0 +1,333 @@
+"""Reading one split: the rows that a predicate is true for, in the table's types, by the cheapest way that is exact.
+
+    predicate ── fold partition values ──▶ footer: bounds, null counts ──▶ index ──▶ take, or scan with the filter in Vortex
+
+Each step may settle the matter, and none is taken that is not needed: the footer is one read, rows are read by column and page,
+and the index is only opened where it knows a column of what is left, in a split of more rows than Vortex reads at once anyway.
+
+Partition columns are the same in all rows, and so are columns that the table got after the split was written: null. They are
+neither in the rows nor in the index, but in what comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+
+from indextables.core.errors import CorruptSplit, ObjectNotFound, SplitError
+from indextables.core.predicate import (
+    FALSE,
+    TRUE,
+    And,
+    Column,
+    ColumnBounds,
+    Constant,
+    In,
+    Not,
+    Or,
+    Predicate,
+    all_of,
+    columns_of,
+    evaluate,
+    leaves_of,
+    may_match,
+)
+from indextables.core.values import from_text, has_text_form
+from indextables.split import opened
+from indextables.split.cache import IndexCache
+from indextables.split.footer import Footer
+from indextables.split.hits import RowNumbers, count_of
+from indextables.split.mapping import DocMapping
+from indextables.split.plan import fold, plan_predicate, rows_worth_taking
+from indextables.split.plan_leaf import IndexView
+from indextables.split.rows import BATCH_ROWS, Rows, empty_columns
+from indextables.storage.keys import joined
+from indextables.storage.store import Store
+
+T = TypeVar("T")
+
+SMALL: Final = 8192
+"""Rows that Vortex decodes as one chunk: finding out which of them are wanted saves nothing."""
+_BATCH_BYTES: Final = 1 << 26
+_LEAST_ROWS: Final = 256
+
+
+class SplitReader:
+    """One split of a table. It opens what a question needs when it is asked; safe to use from many threads."""
+
+    def __init__(
+        self,
+        store: Store,
+        key: str,
+        *,
+        size: int | None,
+        footer_start: int | None,
+        table_schema: pa.Schema,
+        partition_values: Mapping[str, pa.Scalar],
+        cache: IndexCache,
+        table: str,
+        rows: int | None = None,
+    ) -> None:
+        self._store = store
+        self._key = key
+        self._size = size
+        self._footer_start = footer_start
+        self._schema = table_schema
+        self._partitions = partition_values
+        self._cache = cache
+        self._table = table
+        self._known_rows = rows
+        self._where = joined(store.root, key)
+
+    @cached_property
+    def footer(self) -> Footer:
+        """What the split says about itself. Raises SplitError."""
+        return self._naming(self._read_footer)
+
+    def scan(self, columns: Sequence[str], predicate: Predicate | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows for which the predicate is true, in their order, with these columns of the table. No batch is empty.
+
+        Raises SplitError.
+        """
+        return self._named(self._scan(columns, TRUE if predicate is None else predicate))
+
+    def count(self, predicate: Predicate | None = None) -> int:
+        """How many rows the predicate is true for. Raises SplitError."""
+        return sum(self.counts(predicate))
+
+    def counts(self, predicate: Predicate | None = None) -> Iterator[int]:
+        """The same as parts of a sum, so that a long count can be broken off."""
+        return self._named(self._counts(TRUE if predicate is None else predicate))
+
+    def _scan(self, columns: Sequence[str], predicate: Predicate) -> Iterator[pa.RecordBatch]:
+        left = self._left(predicate)
+        if left == FALSE:
+            return
+        shape = self._shape(columns)
+        view = self._helpful_index(left)
+        if view is not None:
+            plan = plan_predicate(left, view)
+            numbers = rows_worth_taking(plan, view, self.footer.sources)
+            if numbers is not None:
+                yield from map(shape.completed, self._taken(numbers, shape.stored, plan.residual))
+                return
+        yield from map(shape.completed, self._read(shape.stored, left))
+
+    def _counts(self, predicate: Predicate) -> Iterator[int]:
+        left = fold(predicate, self._partitions)
+        if left == TRUE and self._known_rows is not None:
+            yield self._known_rows
+            return
+        left = self._left(left)
+        view = self._helpful_index(left)
+        if view is not None:
+            plan = plan_predicate(left, view)
+            if plan.exact:
+                yield count_of(view.searcher, plan.query, split=self._where)
+                return
+            numbers = rows_worth_taking(plan, view, self.footer.sources)
+            if numbers is not None:
+                yield from (batch.num_rows for batch in self._taken(numbers, (), plan.residual))
+                return
+        if left != FALSE:
+            yield from (batch.num_rows for batch in self._read((), left))
+
+    def _taken(self, numbers: RowNumbers, columns: Sequence[str], residual: Predicate) -> Iterator[pa.RecordBatch]:
+        """Rows by number, as far as what the index left open is true for them."""
+        wanted = list(dict.fromkeys([*columns, *(column.name for column in columns_of(residual))]))
+        if not wanted:
+            yield from _empty(len(numbers) if residual == TRUE else 0)
+            return
+        step = self._batch_rows
+        for start in range(0, len(numbers), step):
+            taken = self._rows.take(numbers[start : start + step], wanted)
+            if residual != TRUE:
+                taken = taken.filter(evaluate(residual, taken))
+            yield from (batch for batch in taken.to_batches() if batch.num_rows)
+
+    def _read(self, columns: Sequence[str], left: Predicate) -> Iterator[pa.RecordBatch]:
+        """Rows one after the other, filtered."""
+        if left == TRUE and not columns:
+            return _empty(self.footer.rows)
+        return self._rows.scan(columns, predicate=None if left == TRUE else left, batch_rows=self._batch_rows)
+
+    def _left(self, predicate: Predicate) -> Predicate:
+        """What the rows have to be asked for, after partition values, columns that the split lacks, and the footer."""
+        left = fold(predicate, self._partitions)
+        if left == FALSE or self.footer.rows == 0:
+            return FALSE
+        if isinstance(left, Constant):
+            return left
+        left = fold(left, self._missing)
+        facts = {column.name: self._facts(column) for column in columns_of(left) if not column.nested}
+        if not may_match(left, facts):
+            return FALSE
+        parts = left.children if isinstance(left, And) else (left,)
+        return all_of(part for part in parts if not _always_true(part, facts))
+
+    def _facts(self, column: Column) -> ColumnBounds:
+        """What the footer says about a column. Its texts are in our own form, and maxima are rounded up where they are cut."""
+        footer, name, kind = self.footer, column.name, column.type
+        low, high = (
+            from_text(texts.get(name), kind) if has_text_form(kind) else None
+            for texts in (footer.min_values, footer.max_values)
+        )
+        nulls = footer.null_counts.get(name)
+        if nulls is None:
+            return ColumnBounds(low, high)
+        return ColumnBounds(low, high, has_nulls=nulls > 0, all_null=nulls == footer.rows)
+
+    def _helpful_index(self, left: Predicate) -> IndexView | None:
+        """The index, if it can be expected to save more than it costs."""
+        if isinstance(left, Constant) or not self.footer.index:
+            return None
+        mapping = self._mapping
+        if not _knows(mapping, left):
+            return None
+        splits = opened.OPEN
+        if self.footer.rows <= SMALL and not splits.has_index(self._store, self._key, self.footer, self._cache):
+            return None
+        return splits.index(self._store, self._key, self.footer, mapping, cache=self._cache, table=self._table)
+
+    @cached_property
+    def _mapping(self) -> DocMapping:
+        try:
+            return DocMapping.from_json(self.footer.doc_mapping)
+        except SplitError as error:
+            raise SplitError(f"{self._where}: {error}", split=self._where) from error
+
+    @property
+    def _rows(self) -> Rows:
+        return opened.OPEN.rows(self._store, self._key, self.footer)
+
+    @property
+    def _batch_rows(self) -> int:
+        """Rows that are held at a time: fewer, if they are wide."""
+        width = self.footer.uncompressed_bytes // max(self.footer.rows, 1)
+        return max(min(BATCH_ROWS, _BATCH_BYTES // max(width, 1)), _LEAST_ROWS)
+
+    @cached_property
+    def _missing(self) -> dict[str, pa.Scalar]:
+        """The columns that the table got later. Raises SplitError for a column that cannot be in the table as it is here."""
+        present = self._rows.schema
+        missing: dict[str, pa.Scalar] = {}
+        for field in self._schema:
+            index = present.get_field_index(field.name)
+            if index >= 0 and present.field(index).type != field.type:
+                raise SplitError(
+                    f"{self._where} has the column {field.name} as {present.field(index).type}, the table has it as {field.type}",
+                    split=self._where,
+                    column=field.name,
+                )
+            if index < 0 and field.name not in self._partitions:
+                if not field.nullable:
+                    raise SplitError(
+                        f"{self._where} has no column {field.name}, which may not be null in the table",
+                        split=self._where,
+                        column=field.name,
+                    )
+                missing[field.name] = pa.scalar(None, field.type)
+        return missing
+
+    def _shape(self, columns: Sequence[str]) -> _Shape:
+        constants = {**self._missing, **self._partitions}
+        fields = pa.schema([self._schema.field(name) for name in columns])
+        return _Shape(fields, tuple(name for name in columns if name not in constants), constants)
+
+    def _read_footer(self) -> Footer:
+        footer = opened.OPEN.footer(self._store, self._key, size=self._size, footer_start=self._footer_start)
+        if self._known_rows is not None and footer.rows != self._known_rows:
+            raise CorruptSplit(
+                f"{self._where} has {footer.rows} rows, the table's log says {self._known_rows}", split=self._where
+            )
+        return footer
+
+    def _named(self, items: Iterable[T]) -> Iterator[T]:
+        iterator = iter(items)
+        while True:
+            try:
+                item = next(iterator)
+            except StopIteration:
+                return
+            except ObjectNotFound as error:
+                raise self._gone(error) from error
+            yield item
+
+    def _naming(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except ObjectNotFound as error:
+            raise self._gone(error) from error
+
+    def _gone(self, error: ObjectNotFound) -> SplitError:
+        return SplitError(
+            f"{self._where} is missing, and the table has rows in it: if it was purged, refresh the table or open a newer "
+            f"version, else bring the file back ({error})",
+            split=self._where,
+        )
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Batches of a split as batches of the table."""
+
+    schema: pa.Schema
+    stored: tuple[str, ...]
+    constants: Mapping[str, pa.Scalar]
+
+    def completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The same rows with all columns, in their order."""
+        if not len(self.schema):
+            return batch if not batch.num_columns else empty_columns(batch.num_rows)
+        columns = [
+            batch.column(field.name) if field.name not in self.constants else self._repeated(field, batch.num_rows)
+            for field in self.schema
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _repeated(self, field: pa.Field, rows: int) -> Any:
+        value = self.constants[field.name]
+        return pa.repeat(value, rows) if value.is_valid else pa.nulls(rows, field.type)
+
+
+def _always_true(predicate: Predicate, facts: Mapping[str, ColumnBounds]) -> bool:
+    """Whether bounds say that there is no row for which it is false or null.
+
+    It can only be null for a null, and so not at all where its columns have none, and false only where its negation may be
+    true.
+    """
+    for leaf in leaves_of(predicate):
+        known = facts.get(leaf.column.name)
+        nullable = leaf.column.nested or known is None or known.has_nulls is not False
+        if nullable or (isinstance(leaf, In) and leaf.has_null):
+            return False
+    return not may_match(Not(predicate), facts)
+
+
+def _knows(mapping: DocMapping, predicate: Predicate) -> bool:
+    """Whether the index may tell rows apart for which a folded predicate is true."""
+    match predicate:
+        case And():
+            return any(_knows(mapping, child) for child in predicate.children)
+        case Or():
+            return all(_knows(mapping, child) for child in predicate.children)
+        case Not():
+            return _knows(mapping, predicate.child)
+        case Constant():
+            return False
+        case _:
+            field = mapping.field(predicate.column.name)
+            return field is not None and (field.indexed or field.fast)
+
+
+def _empty(rows: int) -> Iterator[pa.RecordBatch]:
+    """Rows without columns."""
+    for start in range(0, rows, BATCH_ROWS):
+        yield empty_columns(min(BATCH_ROWS, rows - start))
+
+
+__all__ = ["SplitReader"]

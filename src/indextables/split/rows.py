@@ -1,0 +1,388 @@
+"""Rows in and out of the row store of a split, in exactly the types of its schema.
+
+**Writing** is one pass over an iterator of batches, at the pace of the slower side, and needs as much memory as a few
+batches. Vortex holds 8,192 rows of every column before it writes any of them: a lot, if they are documents of a megabyte
+each. So a file ends when such a block grows too large, and the next one begins behind it in the same bundle.
+
+**Reading** hands Vortex bytes that were verified (`Pages`), row numbers that exist, strictly increasing (it would end the
+process for others), and filters that cannot lose a row (`pushdown`), after which the exact filter is applied.
+
+Errors of the store cross Vortex as text. They are kept on this side and raised in place of what comes back.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import vortex as vx
+
+from indextables.core.errors import CorruptSplit, SchemaError, SplitError, StorageError
+from indextables.core.predicate import Constant, Predicate, columns_of, evaluate
+from indextables.core.types import spark_json_to_arrow
+from indextables.split.container import Pages, RowsFile
+from indextables.split.footer import Footer, Part
+from indextables.split.forms import from_stored, stored_schema, to_stored
+from indextables.split.native import first_line, is_failure, translated
+from indextables.split.pushdown import pushed_down
+
+BATCH_ROWS: Final = 1 << 16
+"""Rows that Vortex decodes at a time in a scan: fewer cost more per row, more do not fit the processor's caches."""
+
+_BLOCK_ROWS: Final = 8192
+_BLOCK_BYTES: Final = 1 << 26
+_FILE_BYTES: Final = 1 << 30
+"""No file holds more: its rows fit into one batch, whose texts must stay below 2 GiB."""
+
+_CACHE_BYTES: Final = 1 << 28
+_KEPT_ERRORS: Final = 64
+
+
+def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> tuple[RowsFile, ...]:
+    """Write all rows to `path`, and to `path.1` and so on where one file is not enough. Returns the files, in order.
+
+    The iterator is advanced on the calling thread while others compress, so it may do work of its own on each batch.
+    What it raises is raised here. After an error no file is left. Raises SchemaError for batches that do not fit.
+    """
+    feed = _Feed(schema, batches)
+    files: list[RowsFile] = []
+    try:
+        while True:
+            target = path.with_name(f"{path.name}.{len(files)}") if files else path
+            rows = feed.rows
+            files.append(RowsFile(target, 0))
+            _write_file(target, feed)
+            files[-1] = RowsFile(target, feed.rows - rows)
+            if feed.exhausted:
+                return tuple(files)
+    except BaseException:
+        for file in files:
+            with suppress(OSError):
+                file.path.unlink()
+        raise
+
+
+def _write_file(target: Path, feed: _Feed) -> None:
+    reader = pa.RecordBatchReader.from_batches(feed.schema, feed.next_file())
+    try:
+        vx.io.write(reader, str(target))
+    except BaseException as error:
+        if feed.error is not None:
+            raise feed.error from None
+        if not is_failure(error):
+            raise
+        raise StorageError(f"rows cannot be written to {target}: {first_line(error)}", key=str(target)) from error
+
+
+class _Feed:
+    """Batches in the types of the row store, cut where a file ends. Keeps the error that ended them."""
+
+    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        self._given = schema
+        self.schema = stored_schema(schema)
+        self._pieces = (piece for batch in batches for piece in _pieces(batch))
+        self._next: pa.RecordBatch | None = None
+        self.rows = 0
+        self.exhausted = False
+        self.error: BaseException | None = None
+
+    def next_file(self) -> Iterator[pa.RecordBatch]:
+        total = block = rows = 0
+        try:
+            while (batch := self._peek()) is not None:
+                size = batch.nbytes
+                if rows and (total + size > _FILE_BYTES or block + size > _BLOCK_BYTES):
+                    return
+                self._next = None
+                total += size
+                rows += batch.num_rows
+                block = size if rows // _BLOCK_ROWS > (rows - batch.num_rows) // _BLOCK_ROWS else block + size
+                self.rows += batch.num_rows
+                yield batch
+            self.exhausted = True
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _peek(self) -> pa.RecordBatch | None:
+        if self._next is None:
+            piece = next(self._pieces, None)
+            if piece is not None:
+                self._next = self._stored(piece)
+        return self._next
+
+    def _stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if batch.schema.names != self._given.names:
+            raise SchemaError(
+                f"a batch has the columns {', '.join(batch.schema.names)}, expected {', '.join(self._given.names)}"
+            )
+        return to_stored(batch, self._given)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Slices of at most one block of rows, and of bounded bytes as far as rows can be told apart."""
+    for start in range(0, batch.num_rows, _BLOCK_ROWS):
+        yield from _halves(batch.slice(start, _BLOCK_ROWS))
+
+
+def _halves(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    if batch.num_rows > 1 and batch.nbytes > _BLOCK_BYTES:
+        middle = batch.num_rows // 2
+        yield from _halves(batch.slice(0, middle))
+        yield from _halves(batch.slice(middle))
+    else:
+        yield batch
+
+
+class _Errors:
+    """Errors on their way through native code, which carries their text only: a number in it finds them again."""
+
+    def __init__(self) -> None:
+        self._errors: OrderedDict[str, BaseException] = OrderedDict()
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+
+    def keep(self, error: BaseException) -> RuntimeError:
+        with self._lock:
+            mark = f"<read error {next(self._numbers)}>"
+            self._errors[mark] = error
+            while len(self._errors) > _KEPT_ERRORS:
+                self._errors.popitem(last=False)
+        return RuntimeError(f"{mark} {first_line(error)}")
+
+    def find(self, error: BaseException) -> BaseException | None:
+        text = str(error)
+        with self._lock:
+            mark = next((mark for mark in self._errors if mark in text), None)
+            return None if mark is None else self._errors.pop(mark)
+
+
+@dataclass(frozen=True)
+class _Window:
+    """One Vortex file inside the rows region, as Vortex wants to read it."""
+
+    pages: Pages
+    part: Part
+    errors: _Errors
+
+    def size(self) -> int:
+        return self.part.length
+
+    def read_at(self, offset: int, length: int) -> memoryview:
+        try:
+            if offset < 0 or length < 0 or offset + length > self.part.length:
+                raise CorruptSplit(
+                    f"{self.pages.where} is damaged: a read past the end of its rows was asked for",
+                    split=self.pages.where,
+                )
+            return self.pages.read(self.part.offset + offset, length)
+        except BaseException as error:
+            raise self.errors.keep(error) from error
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """A selection of columns, in the types of the schema and of the row store."""
+
+    names: list[str]
+    schema: pa.Schema
+    stored: pa.Schema
+
+    changed: tuple[int, ...]
+    """Which of them have another type in the row store."""
+
+    @staticmethod
+    def of(names: Sequence[str], schema: pa.Schema, stored: pa.Schema) -> _Columns:
+        chosen, raw = (pa.schema([each.field(name) for name in names]) for each in (schema, stored))
+        changed = tuple(index for index, field in enumerate(chosen) if field.type != raw.field(index).type)
+        return _Columns(list(names), chosen, raw, changed)
+
+    def restored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if not self.names:
+            return batch
+        columns = batch.columns
+        for index in self.changed:
+            columns[index] = from_stored(columns[index], self.schema.field(index).type)
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+class Rows:
+    """The rows of one split. Opened when first used; safe to use from many threads."""
+
+    def __init__(self, pages: Pages, footer: Footer, key: str) -> None:
+        self._pages = pages
+        self._key = key
+        self._parts = footer.parts
+        self._starts = np.cumsum([0, *(part.rows for part in footer.parts)])
+        self._rows = footer.rows
+        self._fingerprint = footer.fingerprint
+        self._errors = _Errors()
+        self._files: list[Any] | None = None
+        self._lock = threading.Lock()
+        self._selections: dict[tuple[str, ...], _Columns] = {}
+        try:
+            self.schema = spark_json_to_arrow(footer.schema)
+            self._stored = stored_schema(self.schema)
+        except SchemaError as error:
+            raise CorruptSplit(
+                f"{pages.where} is damaged: its schema cannot be read ({error})", split=pages.where
+            ) from error
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def take(self, indices: Any, columns: Sequence[str]) -> pa.Table:
+        """The rows with these numbers (a numpy or Arrow array of integers, strictly increasing), in their order."""
+        numbers = self._checked(indices)
+        wanted = self._selection(columns)
+        taken: list[pa.RecordBatch] = []
+        for number, file in enumerate(self._opened()) if len(numbers) else ():
+            start, end = self._starts[number], self._starts[number + 1]
+            inside = numbers[slice(*np.searchsorted(numbers, (start, end)))]
+            if not len(inside):
+                continue
+            rows = vx.Array.from_arrow(pa.array((inside - start).astype(np.uint64)))
+            with self._reading():
+                reader = file.to_arrow(
+                    wanted.names, indices=rows, schema=wanted.stored, batch_size=self._parts[number].rows
+                )
+                taken += [wanted.restored(batch) for batch in reader]
+        found = sum(batch.num_rows for batch in taken)
+        if found != len(numbers):
+            raise SplitError(f"{self._pages.where}: {len(numbers)} rows were asked for, {found} came", split=self._key)
+        return pa.Table.from_batches(taken, wanted.schema)
+
+    def scan(
+        self, columns: Sequence[str], *, predicate: Predicate | None = None, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[pa.RecordBatch]:
+        """All rows, or those that a predicate is true for, in their order. No batch is empty."""
+        wanted = self._selection(columns)
+        if predicate is None:
+            return self._read(wanted, None, batch_rows)
+        if isinstance(predicate, Constant):
+            return self._read(wanted, None, batch_rows) if predicate.value is True else iter(())
+        extra = dict.fromkeys(column.name for column in columns_of(predicate))
+        read = self._selection(list(dict.fromkeys([*wanted.names, *extra])))
+        return self._filtered(wanted, read, predicate, batch_rows)
+
+    def _filtered(
+        self, wanted: _Columns, read: _Columns, predicate: Predicate, batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        for batch in self._read(read, pushed_down(predicate), batch_rows):
+            matches = evaluate(predicate, batch)
+            if not matches.true_count:
+                continue
+            selected = _select(batch, wanted)
+            yield selected if matches.true_count == batch.num_rows else selected.filter(matches)
+
+    def _read(self, wanted: _Columns, expression: Any, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        for file, part in zip(self._opened(), self._parts, strict=True):
+            if not part.rows:
+                continue
+            with self._reading():
+                reader = file.to_arrow(
+                    wanted.names, expr=expression, schema=wanted.stored, batch_size=min(batch_rows, part.rows)
+                )
+            while True:
+                with self._reading():
+                    batch = next(reader, None)
+                    if batch is None:
+                        break
+                    restored = wanted.restored(batch)
+                if restored.num_rows:
+                    yield restored
+
+    def _checked(self, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+        numbers = np.asarray(indices)
+        if numbers.ndim != 1 or (len(numbers) and not np.issubdtype(numbers.dtype, np.integer)):
+            raise SplitError(f"{self._pages.where}: row numbers are a list of integers", split=self._key)
+        if len(numbers) and not 0 <= int(numbers[0]) <= int(numbers[-1]) < self._rows:
+            raise SplitError(
+                f"{self._pages.where} has {self._rows} rows, and rows {numbers[0]} to {numbers[-1]} were asked for",
+                split=self._key,
+            )
+        if len(numbers) > 1 and not (numbers[1:] > numbers[:-1]).all():
+            raise SplitError(f"{self._pages.where}: row numbers must be strictly increasing", split=self._key)
+        return numbers.astype(np.int64)
+
+    def _selection(self, columns: Sequence[str]) -> _Columns:
+        names = tuple(columns)
+        found = self._selections.get(names)
+        if found is None:
+            for name in names:
+                if self.schema.get_field_index(name) < 0:
+                    raise SplitError(f"{self._pages.where} has no column {name}", split=self._key, column=name)
+            found = _Columns.of(names, self.schema, self._stored)
+            self._selections[names] = found
+        return found
+
+    def _opened(self) -> list[Any]:
+        with self._lock:
+            if self._files is None:
+                self._files = [self._open(number, part) for number, part in enumerate(self._parts)]
+            return self._files
+
+    def _open(self, number: int, part: Part) -> Any:
+        with self._reading():
+            file = vx.open_readable(
+                _Window(self._pages, part, self._errors),
+                segment_cache=_segment_cache(),
+                cache_key=f"{self._pages.where}#{self._fingerprint:016x}#{number}",
+            )
+            rows, kind = len(file), file.dtype
+        if rows != part.rows or kind != vx.DType.from_arrow(self._stored, non_nullable=True):
+            raise CorruptSplit(
+                f"{self._pages.where} is damaged: its rows are {rows} of {kind}, its footer says {part.rows} of {self._stored}",
+                split=self._key,
+            )
+        return file
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            with translated(self._pages.where, "reading rows"):
+                yield
+        except SplitError as error:
+            ours = None if error.__cause__ is None else self._errors.find(error.__cause__)
+            if ours is None:
+                raise
+            raise ours from None
+
+
+def _select(batch: pa.RecordBatch, wanted: _Columns) -> pa.RecordBatch:
+    if batch.schema.names == wanted.names:
+        return batch
+    if wanted.names:
+        return pa.RecordBatch.from_arrays([batch.column(name) for name in wanted.names], schema=wanted.schema)
+    return empty_columns(batch.num_rows)
+
+
+def empty_columns(rows: int) -> pa.RecordBatch:
+    """A batch of that many rows and no columns, as counting needs."""
+    return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
+
+
+_cache: Any = None
+_cache_lock = threading.Lock()
+
+
+def _segment_cache() -> Any:
+    """One for all splits of the process: each of their own would grow to the same size."""
+    global _cache  # noqa: PLW0603 - made on first use, because Vortex does not survive a fork
+    with _cache_lock:
+        if _cache is None:
+            _cache = vx.SegmentCache(_CACHE_BYTES)
+        return _cache
+
+
+__all__ = ["BATCH_ROWS", "Rows", "empty_columns", "write_rows"]

@@ -1,0 +1,67 @@
+"""`Table.count`: from the log alone, as far as it knows.
+
+A file whose bounds say that no row of it can fail the filter counts with all its rows, one that cannot match with none. Only
+the files in between are opened.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.core.predicate import Constant, In, IsNull, Not, Predicate, any_of, leaves_of
+from indextables.core.streams import in_order
+from indextables.log.refresh import read_files
+from indextables.log.skipping import prune_files
+from indextables.log.snapshot import Snapshot
+from indextables.log.tablelog import TableLog
+
+
+def count(log: TableLog, snapshot: Snapshot, where: Predicate | None = None) -> tuple[Snapshot, int]:
+    """How many rows `where` is true for, and the snapshot that they are from."""
+    snapshot, files = read_files(log, snapshot, where)
+    doubtful = _doubtful(files, where, snapshot)
+    total = pc.sum(files.column("numRecords")).as_py() or 0
+    if doubtful.num_rows:
+        total -= pc.sum(doubtful.column("numRecords")).as_py() or 0
+        total += _counted(log, snapshot, doubtful, where)
+    return snapshot, total
+
+
+def _doubtful(files: pa.Table, where: Predicate | None, snapshot: Snapshot) -> pa.Table:
+    """The files of which the log cannot tell how many rows match."""
+    if where is None:
+        doubtful = files.slice(0, 0)
+    elif _may_be_null(where):
+        return files
+    else:
+        # A row that does not match is one for which `where` is false, or null, as it can only be where a column is null.
+        nulls = {IsNull(leaf.column): None for leaf in leaves_of(where)}
+        partitions = tuple(snapshot.metadata.partition_columns)
+        doubtful = prune_files(files, any_of([Not(where), *nulls]), snapshot.schema, partitions)
+    if files.column("numRecords").null_count == 0:
+        return doubtful
+    unknown = pc.is_null(files.column("numRecords"))
+    return files.filter(pc.or_(unknown, pc.is_in(files.column("path"), value_set=doubtful.column("path"))))
+
+
+def _may_be_null(predicate: Predicate) -> bool:
+    """Whether it can be null without a null in a column."""
+    match predicate:
+        case Constant():
+            return predicate.value is None
+        case In():
+            return predicate.has_null
+        case Not():
+            return _may_be_null(predicate.child)
+    return any(_may_be_null(child) for child in getattr(predicate, "children", ()))
+
+
+def _counted(log: TableLog, snapshot: Snapshot, files: pa.Table, where: Predicate | None) -> int:
+    from indextables.table.splits import check_readable_rows, readers, reading_threads
+
+    check_readable_rows(snapshot)
+    starts = (partial(split.counts, where) for split in readers(log, snapshot, files))
+    return sum(in_order(starts, threads=reading_threads(log)))

@@ -1,0 +1,87 @@
+"""`Table.scan`: rows as a stream of Arrow batches, in the order of the files."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from indextables.core.errors import SchemaError
+from indextables.core.predicate import Predicate
+from indextables.core.streams import in_order
+from indextables.log.refresh import read_files
+from indextables.log.snapshot import Snapshot
+from indextables.log.tablelog import TableLog
+from indextables.table.splits import check_readable_rows, readers, reading_threads
+
+_AHEAD_BYTES: Final = 1 << 28
+"""Rows that are read before somebody asks for them."""
+
+
+def scan(
+    log: TableLog,
+    snapshot: Snapshot,
+    columns: Sequence[str] | None = None,
+    where: Predicate | None = None,
+    limit: int | None = None,
+) -> tuple[Snapshot, pa.RecordBatchReader]:
+    """The rows for which `where` is true, all or the first `limit`, and the snapshot that they are from.
+
+    Everything that can be wrong with the question is said here, before the first row is asked for.
+    """
+    check_readable_rows(snapshot)
+    names = _chosen(columns, snapshot.schema)
+    snapshot, files = read_files(log, snapshot, where)
+    schema = pa.schema([snapshot.schema.field(name) for name in names])
+    if limit == 0:
+        files = files.slice(0, 0)
+    starts = (partial(split.scan, names, where) for split in readers(log, snapshot, files))
+    batches = in_order(starts, threads=reading_threads(log), weigh=_weight, budget=_AHEAD_BYTES)
+    rows = batches if limit is None else _first(batches, limit)
+    return snapshot, pa.RecordBatchReader.from_batches(schema, rows)
+
+
+def _weight(batch: pa.RecordBatch) -> int:
+    return int(batch.nbytes)
+
+
+def _first(batches: Generator[pa.RecordBatch, None, None], limit: int) -> Iterator[pa.RecordBatch]:
+    try:
+        for batch in batches:
+            yield batch.slice(0, limit)
+            limit -= batch.num_rows
+            if limit <= 0:
+                return
+    finally:
+        batches.close()
+
+
+def _chosen(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
+    """The exact names of columns, which may be given in any letter case."""
+    if columns is None:
+        return list(schema.names)
+    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
+        raise SchemaError(f"columns is a list of names, not {columns!r}")
+    names: list[str] = []
+    for column in columns:
+        name = _spelled(column, schema)
+        if name in names:
+            raise SchemaError(f"column {name} is asked for twice", column=name)
+        names.append(name)
+    return names
+
+
+def _spelled(column: str, schema: pa.Schema) -> str:
+    if not isinstance(column, str):
+        raise SchemaError(f"a column is asked for by its name, not by {column!r}")
+    if column in schema.names:
+        return column
+    alike = [name for name in schema.names if name.lower() == column.lower()]
+    if len(alike) == 1:
+        return str(alike[0])
+    nearest = difflib.get_close_matches(column, schema.names, 1)
+    hint = f"did you mean {nearest[0]}?" if nearest else f"the columns are {', '.join(schema.names)}"
+    raise SchemaError(f"the table has no column {column}; {hint}", column=column)

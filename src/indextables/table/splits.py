@@ -1,0 +1,98 @@
+"""The splits of a table as things to be read: from the rows of its log to readers, and how many at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+
+from indextables.core.errors import CorruptLog, ForeignTable
+from indextables.core.parallel import Threads
+from indextables.core.values import from_text, is_text
+from indextables.log.snapshot import Snapshot
+from indextables.log.tablelog import TableLog
+from indextables.split.cache_open import open_cache
+from indextables.split.reader import SplitReader
+from indextables.storage.local import local_store
+
+_FEATURE: Final = "bundleSplits"
+_FILES_AT_A_TIME: Final = 1024
+_COLUMNS: Final = ["path", "partitionValues", "size", "footerStartOffset", "numRecords"]
+_READS_AT_A_TIME: Final = 8
+"""From a remote store, where a thread mostly waits."""
+
+
+def check_readable_rows(snapshot: Snapshot) -> None:
+    """Refuse a table whose files are not ours. Raises ForeignTable."""
+    if _FEATURE not in (snapshot.protocol.reader_features or ()):
+        raise ForeignTable(
+            f"the rows of table {snapshot.url} cannot be read: it does not have the feature {_FEATURE}, so its splits were "
+            "written by another implementation, with a term dictionary that this one cannot search; what needs only the log "
+            "(files, history, changes) works",
+            url=snapshot.url,
+        )
+
+
+def readers(log: TableLog, snapshot: Snapshot, files: pa.Table) -> Iterator[SplitReader]:
+    """A reader for each of the files, in their order. Raises CorruptLog for a partition value that is none."""
+    values = _PartitionValues(snapshot)
+    cache = open_cache(log.options)
+    chosen = files.select(_COLUMNS)
+    for start in range(0, chosen.num_rows, _FILES_AT_A_TIME):
+        for file in chosen.slice(start, _FILES_AT_A_TIME).to_pylist():
+            yield SplitReader(
+                log.store,
+                file["path"],
+                size=file["size"],
+                footer_start=file["footerStartOffset"],
+                table_schema=snapshot.schema,
+                partition_values=values.of(file["path"], dict(file["partitionValues"])),
+                cache=cache,
+                table=log.url,
+                rows=file["numRecords"],
+            )
+
+
+def reading_threads(log: TableLog) -> int:
+    """As many as there are processors, and some more where reading is waiting. One, where the caller wants no threads."""
+    if not isinstance(log.workers, Threads):
+        return 1
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processors if local_store(log.store) is not None else max(processors, _READS_AT_A_TIME)
+
+
+class _PartitionValues:
+    """Partition values in the types of their columns. There are few of them, and many files."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._url = snapshot.url
+        self._types = {name: snapshot.schema.field(name).type for name in snapshot.metadata.partition_columns}
+        self._known: dict[tuple[str, str | None], pa.Scalar] = {}
+
+    def of(self, path: str, texts: dict[str, str | None]) -> dict[str, pa.Scalar]:
+        """The values of one file. An absent one is null, and so is an empty one unless the column is a string."""
+        lowered = {key.lower(): text for key, text in texts.items()} if texts.keys() - self._types.keys() else {}
+        return {
+            name: self._value(path, name, texts[name] if name in texts else lowered.get(name.lower()))
+            for name in self._types
+        }
+
+    def _value(self, path: str, name: str, text: str | None) -> pa.Scalar:
+        known = self._known.get((name, text))
+        if known is None:
+            known = self._known[name, text] = self._typed(path, name, text)
+        return known
+
+    def _typed(self, path: str, name: str, text: str | None) -> pa.Scalar:
+        kind = self._types[name]
+        if text is None or (text == "" and not is_text(kind)):
+            return pa.scalar(None, kind)
+        value: Any = from_text(text, kind)
+        if value is None:
+            raise CorruptLog(
+                f"table {self._url}: the partition value {name}={text!r} of {path} is no {kind}; repair the file's entry first",
+                path=path,
+            )
+        return pa.scalar(value, kind)

@@ -1,0 +1,165 @@
+"""Streams side by side: order, errors, bounds, and that nothing goes on behind the consumer's back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indextables.core.streams import in_order
+
+
+def scan_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "indextables-scan"]
+
+
+def until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+@given(
+    lengths=st.lists(st.integers(0, 6), max_size=30),
+    threads=st.integers(1, 4),
+    budget=st.sampled_from([1, 5, 10_000]),
+    taken=st.none() | st.integers(0, 20),
+)
+@settings(max_examples=100, deadline=None)
+def test_items_come_in_order(lengths: list[int], threads: int, budget: int, taken: int | None) -> None:
+    def stream(number: int) -> Iterator[tuple[int, int]]:
+        for item in range(lengths[number]):
+            if (number * 7 + item) % 5 == 0:
+                time.sleep(0.0005)
+            yield number, item
+
+    starts = ((lambda number=number: stream(number)) for number in range(len(lengths)))
+    expected = [(number, item) for number, length in enumerate(lengths) for item in range(length)]
+    items = in_order(starts, threads=threads, weigh=lambda _: 1, budget=budget)
+    if taken is None:
+        assert list(items) == expected
+    else:
+        assert [item for item, _ in zip(items, range(taken), strict=False)] == expected[:taken]
+        items.close()
+    assert not scan_threads()
+
+
+def test_streams_are_read_side_by_side() -> None:
+    meet = threading.Barrier(3)
+
+    def stream() -> Iterator[int]:
+        meet.wait(5)
+        yield 1
+
+    assert sum(in_order([stream] * 3, threads=3)) == 3
+
+
+def test_no_more_threads_than_allowed() -> None:
+    seen: list[int] = []
+
+    def stream() -> Iterator[int]:
+        for _ in range(3):
+            seen.append(len(scan_threads()))
+            time.sleep(0.001)
+            yield 1
+
+    assert sum(in_order([stream] * 20, threads=2)) == 60
+    assert max(seen) == 2
+
+
+def test_one_stream_needs_no_thread() -> None:
+    here = threading.current_thread()
+    assert list(in_order([lambda: iter([threading.current_thread()])], threads=8)) == [here]
+    assert list(in_order([lambda: iter([threading.current_thread()])] * 3, threads=1)) == [here] * 3
+
+
+def test_an_error_is_raised_in_its_turn() -> None:
+    def good() -> Iterator[int]:
+        time.sleep(0.02)
+        yield from (1, 2)
+
+    def bad() -> Iterator[int]:
+        yield 3
+        raise LookupError("gone")
+
+    items = in_order([good, bad, good], threads=3)
+    assert [next(items), next(items), next(items)] == [1, 2, 3]
+    with pytest.raises(LookupError, match="gone"):
+        next(items)
+    assert not scan_threads()
+
+
+def test_an_error_between_streams() -> None:
+    def starts() -> Iterator[Callable[[], Iterator[int]]]:
+        yield from [lambda: iter([1])] * 2
+        raise LookupError("no such file")
+
+    with pytest.raises(LookupError, match="no such file"):
+        list(in_order(starts(), threads=2))
+    assert not scan_threads()
+
+
+def test_reading_ahead_is_bounded_by_weight_and_number() -> None:
+    read: list[int] = []
+
+    def stream(number: int) -> Iterator[int]:
+        for _ in range(100):
+            read.append(number)
+            yield number
+
+    items = in_order([lambda number=n: stream(number) for n in range(100)], threads=2, weigh=lambda _: 10, budget=60)
+    assert next(items) == 0
+    assert until(lambda: not scan_threads()), "threads end when there is nothing that they may read"
+    assert len(read) <= 9
+    for _ in range(99):
+        assert next(items) == 0
+    assert next(items) == 1
+    items.close()
+
+
+def test_a_consumer_that_stops_without_a_word_has_no_threads() -> None:
+    items = in_order([lambda: iter(range(1000))] * 10, threads=4)
+    assert next(items) == 0
+    assert until(lambda: not scan_threads())
+    assert [next(items) for _ in range(999)] == list(range(1, 1000)), "and it can go on"
+    items.close()
+
+
+def test_closing_closes_the_streams() -> None:
+    closed: list[int] = []
+
+    def stream(number: int) -> Iterator[int]:
+        try:
+            yield from range(100)
+        finally:
+            closed.append(number)
+
+    items = in_order([lambda number=n: stream(number) for n in range(3)], threads=3)
+    next(items)
+    assert until(lambda: not scan_threads())
+    items.close()
+    assert sorted(closed) == [0, 1, 2]
+
+
+def test_many_wake_ups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that ends in the moment in which it is needed must not be counted on."""
+    monkeypatch.setattr("indextables.core.streams._LINGER_SECONDS", 0.0002)
+
+    def stream() -> Iterator[int]:
+        for item in range(20):
+            time.sleep(0.0002 * (item % 3))
+            yield 1
+
+    total = 0
+    for item in in_order([stream] * 30, threads=3):
+        total += item
+        if total % 7 == 0:
+            time.sleep(0.0004)
+    assert total == 600
