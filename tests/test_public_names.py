@@ -18,6 +18,8 @@ SIGNATURES = {
     "refresh": "(self)",
     "commit_files": "(self, adds=(), removes=(), properties=None, txn=None, operation='WRITE', data_change=True)",
     "files": "(self, where=None)",
+    "scan": "(self, columns=None, where=None, limit=None)",
+    "count": "(self, where=None)",
     "history": "(self, limit=None)",
     "changes": "(self, since)",
     "log": "(self, include_all=False)",

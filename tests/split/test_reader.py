@@ -31,14 +31,19 @@ from indextables.core.predicate import (
     member,
     parse_predicate,
 )
+from indextables.core.types import arrow_to_spark_json
 from indextables.split import opened, reader
 from indextables.split.cache import IndexCache
-from indextables.split.container import Sealed
+from indextables.split.container import RowsFile, Sealed, write_bundle
+from indextables.split.footer import Facts, Source
+from indextables.split.index import IndexBuilder, merge_indexes
+from indextables.split.mapping import plan_mapping
 from indextables.split.reader import SplitReader
+from indextables.split.rows import write_rows
 from indextables.storage.counting import Counting
 from indextables.storage.local import LocalStore
 from split.bundle_support import assert_same, make
-from split.reader_support import all_of_it, brute_force, texts, write
+from split.reader_support import HEAP, all_of_it, brute_force, texts, write
 from split.reader_support import reader as open_reader
 
 PREFIX = "spark.indextables.indexing."
@@ -61,8 +66,9 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Splits are never too small for their index."""
+    """Every index is worth asking."""
     monkeypatch.setattr(reader, "SMALL", -1)
+    monkeypatch.setattr(reader, "narrows", lambda *_: True)
 
 
 @given(source=st.data())
@@ -93,7 +99,9 @@ def test_scan_and_count_equal_brute_force(cache: IndexCache, source: st.DataObje
     columns = source.draw(st.permutations(data.SCHEMA.names))[: source.draw(st.integers(0, len(data.SCHEMA)))]
     partition = {"day": day, "flag": flag}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader, "SMALL", source.draw(st.sampled_from([-1, 8192]), label="small"))
+        patch.setattr(reader, "SMALL", source.draw(st.sampled_from([-1, -1, 8192]), label="small"))
+        if source.draw(st.booleans(), label="ask every index"):
+            patch.setattr(reader, "narrows", lambda *_: True)
         patch.setattr("indextables.split.plan.FEW_ROWS", source.draw(st.sampled_from([0, 3, 100]), label="few rows"))
         patch.setattr(reader, "_BATCH_BYTES", source.draw(st.sampled_from([1, 1 << 26])))
         patch.setattr(reader, "_LEAST_ROWS", 4)
@@ -235,7 +243,7 @@ class TestReads:
         assert split.count(predicate) == share * logs.rows
         assert sum(batch.num_rows for batch in split.scan(["day"], predicate)) == share * logs.rows
         assert logs.reads == before + 1
-        assert logs.cache.statistics().entries == 0 or len(opened.OPEN) == 2
+        assert len(opened.OPEN) == 2, "the footer and the schema of the rows, but no index"
 
     def test_an_opened_split_is_not_opened_again(self, logs: Logs) -> None:
         predicate = logs.predicate("id = 4711")
@@ -264,6 +272,35 @@ class TestReads:
             assert split.count(logs.predicate("cost = 7 OR id = 1")) == 21
             with pytest.raises(AssertionError, match="the index was opened"):
                 split.count(logs.predicate("cost = 7 AND id = 7"))
+
+    @pytest.mark.parametrize(
+        ("text", "asked"),
+        [
+            ("id = 5", True),
+            ("id IN (1, 2, 3)", True),
+            ("id > 19000", True),
+            ("id > 1000", False),
+            ("id > 1000 AND id < 1500", True),
+            ("id > 1000 AND level = 'ERROR'", True),
+            ("id > 1000 OR level = 'ERROR'", False),
+            ("id <> 7", False),
+            ("level = 'ERROR'", True),
+            ("level <> 'ERROR'", False),
+            ("level NOT IN ('ERROR')", False),
+            ("level LIKE 'ERR%'", True),
+            ("level LIKE '%ROR'", False),
+            ("message LIKE '%request%'", True),
+            ("at < TIMESTAMP '2023-11-14T22:20:00Z'", True),
+            ("at > TIMESTAMP '2023-11-14T22:20:00Z'", False),
+            ("user IS NULL", False),
+            ("user.name = 'user7'", True),
+            ("user.name > 'user7'", False),
+        ],
+    )
+    def test_the_index_is_asked_where_it_leaves_few_rows(self, logs: Logs, text: str, asked: bool) -> None:
+        split, predicate = logs.reader(), logs.predicate(text)
+        assert split.count(predicate) == brute_force(logs.table, predicate).num_rows
+        assert opened.OPEN.has_index(logs.store, logs.key, logs.sealed.footer, logs.cache) is asked
 
     def test_no_index_for_small_splits(self, tmp_path: Path) -> None:
         table = pa.table({"id": list(range(8192))})
@@ -455,21 +492,13 @@ class TestWhatIsWrong:
         assert failed > 40
 
     def test_an_index_of_other_rows(self, tmp_path: Path, cache: IndexCache, small: None) -> None:
-        from indextables.split.container import RowsFile, write_bundle
-        from indextables.split.index import IndexBuilder
-        from indextables.split.mapping import plan_mapping
-        from indextables.split.rows import write_rows
-        from split.bundle_support import facts
-
         table = pa.table({"id": [1, 2, 3]})
         mapping = plan_mapping(table.schema, (), {})
-        builder = IndexBuilder(tmp_path / "index", mapping, table.schema, source=1, heap=15_000_000)
+        builder = IndexBuilder(tmp_path / "index", mapping, table.schema, source=1, heap=HEAP)
         builder.add(table.slice(1).to_batches()[0])
-        built = builder.finish()
-        parts: tuple[RowsFile, ...] = write_rows(tmp_path / "rows", table.schema, table.to_batches())
-        about = facts(table.schema, 3)
-        about = type(about)(rows=3, schema=about.schema, doc_mapping=mapping.to_json())
-        sealed = write_bundle(tmp_path / "x.split", parts, built.files, about)
+        parts = write_rows(tmp_path / "rows", table.schema, table.to_batches())
+        about = Facts(rows=3, schema=arrow_to_spark_json(table.schema), doc_mapping=mapping.to_json())
+        sealed = write_bundle(tmp_path / "x.split", parts, builder.finish().files, about)
         with pytest.raises(CorruptSplit, match=r"x\.split is damaged: its index has 2 rows, its footer says 3"):
             open_reader(tmp_path, "x.split", sealed, table.schema, cache).count(
                 compare(Column(("id",), pa.int64()), "=", 1)
@@ -480,6 +509,54 @@ class TestWhatIsWrong:
         key, sealed = make(tmp_path, table, index={"meta.json": b"{}"})
         with pytest.raises(SplitError, match=rf"{key}: a doc mapping cannot be read"):
             open_reader(tmp_path, key, sealed, table.schema, cache).count(compare(Column(("id",), pa.int64()), "=", 1))
+
+
+@given(source=st.data())
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+def test_splits_that_were_merged(cache: IndexCache, source: st.DataObject) -> None:
+    """Rows of several sources, one behind the other, under one index."""
+    names = ["id", "score", "text", "at"]
+    rows = source.draw(data.rows(names, max_size=20))
+    cut = source.draw(st.integers(0, len(rows)))
+    pieces = [data.to_table(piece, names) for piece in (rows[:cut], rows[cut:])]
+    predicates = source.draw(st.lists(data.predicates(names, rows), min_size=10, max_size=10))
+    whole = pa.concat_tables(pieces)
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "SMALL", -1)
+        patch.setattr(reader, "narrows", lambda *_: True)
+        patch.setattr("indextables.split.plan.MOST_SHARE", 1.0)
+        key, sealed = merged(Path(folder), pieces)
+        split = open_reader(Path(folder), key, sealed, whole.schema, cache)
+        for predicate in predicates:
+            expected = brute_force(whole, predicate)
+            assert_same(all_of_it(split, whole.schema, predicate), expected)
+            assert split.count(predicate) == expected.num_rows
+
+
+def merged(directory: Path, pieces: list[pa.Table]) -> tuple[str, Sealed]:
+    schema = pieces[0].schema
+    mapping = plan_mapping(schema, (), {})
+    inexact: frozenset[str] = frozenset()
+    parts: list[RowsFile] = []
+    sources, folders, first = [], [], 0
+    for number, piece in enumerate(pieces):
+        folders.append(directory / f"index{number}")
+        builder = IndexBuilder(folders[-1], mapping, schema, source=1000 - number, heap=HEAP)
+        for batch in piece.to_batches():
+            builder.add(batch)
+        inexact |= builder.finish().inexact
+        parts += write_rows(directory / f"rows{number}", schema, piece.to_batches())
+        sources.append(Source(1000 - number, first, piece.num_rows))
+        first += piece.num_rows
+    built = merge_indexes(directory / "merged", folders, mapping, native=False, heap=HEAP)
+    about = Facts(
+        rows=first,
+        schema=arrow_to_spark_json(schema),
+        doc_mapping=mapping.to_json(),
+        inexact=tuple(sorted(inexact)),
+        sources=tuple(sources),
+    )
+    return "merged.split", write_bundle(directory / "merged.split", parts, built.files, about)
 
 
 def test_wide_rows_come_a_few_at_a_time(

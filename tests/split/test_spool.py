@@ -24,7 +24,9 @@ FLOATS = [0.0, -0.0, 1.5, math.nan, math.inf, None]
 
 def batch(rows: list[tuple[Any, ...]], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
     columns = list(zip(*rows, strict=True)) if rows else [[] for _ in schema]
-    return pa.record_batch([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema)
+    return pa.record_batch(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema
+    )
 
 
 def taken(piles: Iterator[Pile]) -> list[tuple[dict[str, str | None], list[dict[str, Any]]]]:

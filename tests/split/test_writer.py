@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from split.bundle_support import assert_same, open_rows, scanned
 
 from indextables.core.errors import IndexTablesError, ObjectExists, SchemaError, StorageError
 from indextables.core.types import spark_json_to_arrow
@@ -22,6 +21,7 @@ from indextables.split.upload import upload
 from indextables.split.writer import LocalSplit, write_split
 from indextables.storage.counting import Counting
 from indextables.storage.local import LocalStore
+from split.bundle_support import assert_same, open_rows, scanned
 
 HEAP = 15_000_000
 SCHEMA = pa.schema(

@@ -1,71 +1,72 @@
-"""Reading a table back without its own scan: file by file, straight from the row stores."""
+"""Tables with rows for tests of reading, made by hand: one split per partition and call, and one commit."""
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+import uuid
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from indextables import Table
-from indextables.core.values import from_text
-from indextables.split.container import Pages, read_footer, verify_bundle
-from indextables.split.footer import Footer
-from indextables.split.rows import Rows
-from indextables.storage.store import Store
-
-
-def store_of(table: Table) -> Store:
-    return table._log.store
+from indextables import AddAction, Table
+from indextables.core.values import to_text
+from indextables.split.mapping import plan_mapping
+from indextables.split.writer import write_split
 
 
-def footers(table: Table) -> dict[str, Footer]:
-    """The footer of each live split, every byte of which was verified."""
-    found = {}
-    for file in table.files().to_pylist():
-        footer = read_footer(
-            store_of(table), file["path"], size=file["size"], footer_start=file["footerStartOffset"]
+def add_rows(table: Table, data: pa.Table, *, stats: bool = True, **fields: Any) -> list[str]:
+    """Commit rows that have all columns of the table. Returns the paths of their splits."""
+    adds = [_add(table, values, part, stats) for values, part in _partitions(table, data)]
+    adds = [msgspec.structs.replace(add, **fields) for add in adds]
+    table.commit_files(adds)
+    return [add.path for add in adds]
+
+
+def _partitions(table: Table, data: pa.Table) -> list[tuple[dict[str, Any], pa.Table]]:
+    parts: list[tuple[dict[str, Any], pa.Table]] = [({}, data)]
+    for name in table.partition_columns:
+        divided = []
+        for values, part in parts:
+            column = part.column(name).combine_chunks()
+            for value in column.unique():
+                same = pc.equal(column, value) if value.is_valid else pc.is_null(column)
+                divided.append(({**values, name: value.as_py()}, part.filter(same)))
+        parts = divided
+    return parts
+
+
+def _add(table: Table, values: dict[str, Any], data: pa.Table, stats: bool) -> AddAction:
+    schema = table.schema
+    texts = {name: to_text(value, schema.field(name).type, keep_nan=True) for name, value in values.items()}
+    rows = data.drop_columns(list(table.partition_columns))
+    mapping = plan_mapping(rows.schema, (), table.properties)
+    path = f"splits/split-{uuid.uuid4()}.split"
+    with tempfile.TemporaryDirectory() as folder:
+        split = write_split(
+            Path(folder),
+            rows.to_batches(),
+            schema=rows.schema,
+            mapping=mapping,
+            partition_values=texts,
+            heap=15_000_000,
+            created_ms=0,
         )
-        verify_bundle(store_of(table), file["path"], footer)
-        found[file["path"]] = footer
-    return found
-
-
-def rows_of(table: Table, order_by: str | None = "id") -> pa.Table:
-    """All rows, with the values of partition columns from the log."""
-    parts = []
-    for file in table.files().to_pylist():
-        footer = read_footer(store_of(table), file["path"])
-        rows = Rows(Pages(store_of(table), file["path"], footer), footer, file["path"])
-        values = dict(file["partitionValues"])
-        for batch in rows.scan(rows.schema.names):
-            columns = {name: batch.column(name) for name in batch.schema.names}
-            for name in table.partition_columns:
-                arrow = table.schema.field(name).type
-                columns[name] = pa.array([from_text(values.get(name), arrow)] * batch.num_rows, arrow)
-            parts.append(pa.table([columns[name] for name in table.schema.names], schema=table.schema))
-    whole = pa.concat_tables(parts) if parts else table.schema.empty_table()
-    return whole.sort_by(order_by) if order_by else whole
-
-
-def objects_of(table: Table) -> list[str]:
-    """The keys of all data files in the store, live or not."""
-    return [meta.key for meta in store_of(table).list("") if not meta.key.startswith("_transaction_log/")]
-
-
-def left_in(directory: Path) -> list[str]:
-    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
-
-
-@contextmanager
-def files_end_at(size: int) -> Iterator[None]:
-    """No file of this process can grow beyond `size` bytes: as good as a full disk."""
-    limits: Any = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        table._log.store.create(path, split.path.read_bytes())
+    footer = split.sealed.footer
+    return AddAction(
+        path,
+        {name: text for name, text in texts.items() if text is not None},
+        size=split.sealed.size,
+        num_records=footer.rows,
+        min_values=footer.min_values if stats else None,
+        max_values=footer.max_values if stats else None,
+        stats=msgspec.json.encode({"numRecords": footer.rows, "nullCount": footer.null_counts}).decode()
+        if stats
+        else None,
+        footer_start_offset=split.sealed.footer_start,
+        footer_end_offset=split.sealed.size,
+        has_footer_offsets=True,
+    )

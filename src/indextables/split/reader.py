@@ -3,7 +3,8 @@
     predicate ── fold partition values ──▶ footer: bounds, null counts ──▶ index ──▶ take, or scan with the filter in Vortex
 
 Each step may settle the matter, and none is taken that is not needed: the footer is one read, rows are read by column and page,
-and the index is only opened where it knows a column of what is left, in a split of more rows than Vortex reads at once anyway.
+and the index is only opened where it knows a column of what is left and probably leaves few rows (`worth`), in a split of more
+rows than Vortex reads at once anyway. One that is open already is always asked.
 
 Partition columns are the same in all rows, and so are columns that the table got after the split was written: null. They are
 neither in the rows nor in the index, but in what comes out.
@@ -28,7 +29,6 @@ from indextables.core.predicate import (
     Constant,
     In,
     Not,
-    Or,
     Predicate,
     all_of,
     columns_of,
@@ -45,6 +45,7 @@ from indextables.split.mapping import DocMapping
 from indextables.split.plan import fold, plan_predicate, rows_worth_taking
 from indextables.split.plan_leaf import IndexView
 from indextables.split.rows import BATCH_ROWS, Rows, empty_columns
+from indextables.split.worth import knows, narrows
 from indextables.storage.keys import joined
 from indextables.storage.store import Store
 
@@ -163,11 +164,14 @@ class SplitReader:
         if isinstance(left, Constant):
             return left
         left = fold(left, self._missing)
-        facts = {column.name: self._facts(column) for column in columns_of(left) if not column.nested}
+        facts = self._known(left)
         if not may_match(left, facts):
             return FALSE
         parts = left.children if isinstance(left, And) else (left,)
         return all_of(part for part in parts if not _always_true(part, facts))
+
+    def _known(self, predicate: Predicate) -> dict[str, ColumnBounds]:
+        return {column.name: self._facts(column) for column in columns_of(predicate) if not column.nested}
 
     def _facts(self, column: Column) -> ColumnBounds:
         """What the footer says about a column. Its texts are in our own form, and maxima are rounded up where they are cut."""
@@ -185,11 +189,12 @@ class SplitReader:
         """The index, if it can be expected to save more than it costs."""
         if isinstance(left, Constant) or not self.footer.index:
             return None
-        mapping = self._mapping
-        if not _knows(mapping, left):
+        mapping, splits = self._mapping, opened.OPEN
+        if not knows(mapping, left):
             return None
-        splits = opened.OPEN
-        if self.footer.rows <= SMALL and not splits.has_index(self._store, self._key, self.footer, self._cache):
+        if not splits.has_index(self._store, self._key, self.footer, self._cache) and (
+            self.footer.rows <= SMALL or not narrows(left, mapping, self._known(left), self.footer)
+        ):
             return None
         return splits.index(self._store, self._key, self.footer, mapping, cache=self._cache, table=self._table)
 
@@ -306,22 +311,6 @@ def _always_true(predicate: Predicate, facts: Mapping[str, ColumnBounds]) -> boo
         if nullable or (isinstance(leaf, In) and leaf.has_null):
             return False
     return not may_match(Not(predicate), facts)
-
-
-def _knows(mapping: DocMapping, predicate: Predicate) -> bool:
-    """Whether the index may tell rows apart for which a folded predicate is true."""
-    match predicate:
-        case And():
-            return any(_knows(mapping, child) for child in predicate.children)
-        case Or():
-            return all(_knows(mapping, child) for child in predicate.children)
-        case Not():
-            return _knows(mapping, predicate.child)
-        case Constant():
-            return False
-        case _:
-            field = mapping.field(predicate.column.name)
-            return field is not None and (field.indexed or field.fast)
 
 
 def _empty(rows: int) -> Iterator[pa.RecordBatch]:

@@ -17,6 +17,7 @@ from indextables.log.refresh import read_files
 from indextables.log.skipping import prune_files
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
+from indextables.table.foreign import check_bundles
 
 
 def count(log: TableLog, snapshot: Snapshot, where: Predicate | None = None) -> tuple[Snapshot, int]:
@@ -60,8 +61,8 @@ def _may_be_null(predicate: Predicate) -> bool:
 
 
 def _counted(log: TableLog, snapshot: Snapshot, files: pa.Table, where: Predicate | None) -> int:
-    from indextables.table.splits import check_readable_rows, readers, reading_threads
+    check_bundles(snapshot, "reading")
+    from indextables.table.splits import readers, reading_threads
 
-    check_readable_rows(snapshot)
     starts = (partial(split.counts, where) for split in readers(log, snapshot, files))
     return sum(in_order(starts, threads=reading_threads(log)))

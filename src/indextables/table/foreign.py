@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from indextables.core.errors import ForeignTable
-from indextables.log.protocol import has_feature
 from indextables.log.snapshot import Snapshot
 
 FEATURE = "bundleSplits"
@@ -11,7 +10,7 @@ FEATURE = "bundleSplits"
 
 def check_bundles(snapshot: Snapshot, doing: str) -> None:
     """Refuse a table whose splits are not ours. `doing` completes "… rows": reading, writing."""
-    if has_feature(snapshot.protocol, FEATURE) or FEATURE in (snapshot.protocol.reader_features or ()):
+    if FEATURE in (snapshot.protocol.reader_features or ()):
         return
     raise ForeignTable(
         f"table {snapshot.url} was written by another implementation: its protocol lacks the feature {FEATURE}, and its splits "

@@ -12,6 +12,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -159,6 +160,7 @@ class _Builds:
             created_ms=self._log.clock.wall_ms(),
             stats_columns=self._limits.columns,
             stats_length=self._limits.length,
+            source=uuid.UUID(self._log.clock.uuid()).int % 2**63,
         )
         try:
             self._check()

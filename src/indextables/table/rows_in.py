@@ -112,16 +112,20 @@ def _matched(given: Sequence[str], wanted: Sequence[pa.Field], path: str) -> tup
 
 
 def _fitted(batch: pa.RecordBatch, places: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
-    try:
-        batch.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise SchemaError(f"the data is not valid Arrow ({error})") from None
     columns = []
     for place, field in zip(places, schema, strict=True):
         if place < 0:
             columns.append(pa.nulls(batch.num_rows, field.type))
             continue
-        values = _converted(batch.column(place), field, field.name)
+        values = batch.column(place)
+        try:
+            values.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise SchemaError(
+                f"column {field.name} of the data is not valid Arrow ({error}): whoever made it has to mend it",
+                column=field.name,
+            ) from error
+        values = _converted(values, field, field.name)
         if not field.nullable and values.null_count:
             raise SchemaError(
                 f"column {field.name} is required, and the data has {values.null_count} nulls in a batch of "
@@ -216,7 +220,7 @@ def _holds(given: pa.DataType, field: pa.Field) -> bool:
     if _kinds.is_timestamp(given) and _kinds.is_timestamp(wanted):
         return bool((given.tz is None) == (wanted.tz is None))
     if _kinds.is_integer(given) and _kinds.is_decimal(wanted):
-        return len(str(2**given.bit_width)) <= wanted.precision - wanted.scale
+        return bool(len(str(2**given.bit_width)) <= wanted.precision - wanted.scale)
     return any(test(given) and test(wanted) for test in (_is_text, _is_binary, *_SAME_KIND))
 
 

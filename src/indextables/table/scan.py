@@ -15,7 +15,8 @@ from indextables.core.streams import in_order
 from indextables.log.refresh import read_files
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
-from indextables.table.splits import check_readable_rows, readers, reading_threads
+from indextables.table.foreign import check_bundles
+from indextables.table.splits import readers, reading_threads
 
 _AHEAD_BYTES: Final = 1 << 28
 """Rows that are read before somebody asks for them."""
@@ -32,7 +33,7 @@ def scan(
 
     Everything that can be wrong with the question is said here, before the first row is asked for.
     """
-    check_readable_rows(snapshot)
+    check_bundles(snapshot, "reading")
     names = _chosen(columns, snapshot.schema)
     snapshot, files = read_files(log, snapshot, where)
     schema = pa.schema([snapshot.schema.field(name) for name in names])

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from indextables.core.errors import CorruptLog, ForeignTable
+from indextables.core.errors import CorruptLog
 from indextables.core.parallel import Threads
 from indextables.core.values import from_text, is_text
 from indextables.log.snapshot import Snapshot
@@ -17,22 +17,10 @@ from indextables.split.cache_open import open_cache
 from indextables.split.reader import SplitReader
 from indextables.storage.local import local_store
 
-_FEATURE: Final = "bundleSplits"
 _FILES_AT_A_TIME: Final = 1024
 _COLUMNS: Final = ["path", "partitionValues", "size", "footerStartOffset", "numRecords"]
 _READS_AT_A_TIME: Final = 8
 """From a remote store, where a thread mostly waits."""
-
-
-def check_readable_rows(snapshot: Snapshot) -> None:
-    """Refuse a table whose files are not ours. Raises ForeignTable."""
-    if _FEATURE not in (snapshot.protocol.reader_features or ()):
-        raise ForeignTable(
-            f"the rows of table {snapshot.url} cannot be read: it does not have the feature {_FEATURE}, so its splits were "
-            "written by another implementation, with a term dictionary that this one cannot search; what needs only the log "
-            "(files, history, changes) works",
-            url=snapshot.url,
-        )
 
 
 def readers(log: TableLog, snapshot: Snapshot, files: pa.Table) -> Iterator[SplitReader]:
