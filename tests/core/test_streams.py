@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indextables.core import streams
 from indextables.core.streams import in_order
 
 
@@ -148,18 +150,27 @@ def test_closing_closes_the_streams() -> None:
     assert sorted(closed) == [0, 1, 2]
 
 
-def test_many_wake_ups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that ends in the moment in which it is needed must not be counted on."""
-    monkeypatch.setattr("indextables.core.streams._LINGER_SECONDS", 0.0002)
+class _Unlucky(threading.Condition):
+    """Its calls come in the moment in which a wait ends by itself."""
 
-    def stream() -> Iterator[int]:
-        for item in range(20):
-            time.sleep(0.0002 * (item % 3))
-            yield 1
+    def wait(self, timeout: float | None = None) -> bool:
+        called = super().wait(timeout)
+        return called and timeout is None
 
-    total = 0
-    for item in in_order([stream] * 30, threads=3):
-        total += item
-        if total % 7 == 0:
-            time.sleep(0.0004)
-    assert total == 600
+
+def test_a_thread_that_is_about_to_end_is_not_counted_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = {name: getattr(threading, name) for name in ("Lock", "Thread", "current_thread")}
+    monkeypatch.setattr(streams, "threading", SimpleNamespace(Condition=_Unlucky, **parts))
+    monkeypatch.setattr(streams, "_LINGER_SECONDS", 0.05)
+    found: list[int] = []
+
+    def consume() -> None:
+        for item in in_order([lambda: iter(range(60))] * 2, threads=2):
+            found.append(item)
+            if item % 6 == 0:
+                time.sleep(0.01)
+
+    consumer = threading.Thread(target=consume, daemon=True)
+    consumer.start()
+    consumer.join(20)
+    assert found == [*range(60)] * 2

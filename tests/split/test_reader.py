@@ -198,6 +198,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory, cache: IndexCache) -> Logs:
         "user.name IS NULL AND id < 100",
         "NOT (level IN ('INFO', 'DEBUG'))",
         "level NOT IN ('INFO', NULL)",
+        "id IN (5, NULL)",
+        "level IN ('ERROR', NULL)",
         "at >= TIMESTAMP '2023-11-14T22:20:00Z' AND at < TIMESTAMP '2023-11-14T22:21:00Z'",
         "id BETWEEN 100 AND 19900",
         "cost IS NOT NULL",

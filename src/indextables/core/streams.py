@@ -74,7 +74,10 @@ class _Streams(Generic[T]):
         self._budget = budget
         self._held = 0
         self._busy = 0
+        self._reading = 0
+        """Threads that will look for work or are at it."""
         self._threads: set[threading.Thread] = set()
+        """The same, and those that are about to end."""
         self._stopped = False
         lock = threading.Lock()
         self._work = threading.Condition(lock)
@@ -93,13 +96,17 @@ class _Streams(Generic[T]):
 
     def stop(self) -> None:
         """Read no further, and wait for the threads."""
+        deadline = time.monotonic() + _JOIN_SECONDS
+        here = threading.current_thread()
         with self._work:
             self._stopped = True
             self._work.notify_all()
-            threads = self._threads - {threading.current_thread()}
-        deadline = time.monotonic() + _JOIN_SECONDS
-        for thread in threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            # One whose start was interrupted cannot be joined yet, but it will say when it has ended.
+            while self._reading > (here in self._threads) and (left := deadline - time.monotonic()) > 0:
+                self._news.wait(left)
+        for thread in self._threads - {here}:
+            if thread.ident is not None:
+                thread.join(max(0.0, deadline - time.monotonic()))
         for lane in self._lanes:
             close = getattr(lane.iterator, "close", None)
             if close is not None and not lane.running:
@@ -127,16 +134,17 @@ class _Streams(Generic[T]):
 
     def _hire(self) -> None:
         """See to it that there is a thread for each lane that may be read, as far as that is allowed."""
-        free = len(self._threads) - self._busy
+        free = self._reading - self._busy
         wanted = sum(1 for _ in islice(self._readable(), self._most))
         self._work.notify(min(free, wanted))
-        for _ in range(min(wanted - free, self._most - len(self._threads))):
+        for _ in range(min(wanted - free, self._most - self._reading)):
             thread = threading.Thread(target=self._read, name="indextables-scan")
-            self._threads.add(thread)
+            self._threads = {known for known in self._threads if known.is_alive()} | {thread}
+            self._reading += 1
             try:
                 thread.start()
-            except BaseException:
-                self._threads.discard(thread)
+            except RuntimeError:  # there can be no more threads
+                self._reading -= 1
                 raise
 
     def _readable(self) -> Iterator[_Lane[T]]:
@@ -158,7 +166,8 @@ class _Streams(Generic[T]):
                     patient = self._work.wait(_LINGER_SECONDS)
                 else:
                     break
-            self._threads.discard(threading.current_thread())
+            self._reading -= 1
+            self._news.notify()
 
     def _advance(self, lane: _Lane[T]) -> None:
         """Read one item, without the lock."""
