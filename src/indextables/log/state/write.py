@@ -46,7 +46,7 @@ from indextables.log.pointer import Pointer, write_pointer
 from indextables.log.protocol import check_writable
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.bounds import partition_bounds, partition_order
-from indextables.log.state.compact import cut_at_partitions, normalised_schemas
+from indextables.log.state.compact import cut_at_partitions, live_records, normalised_schemas
 from indextables.log.state.files import StateFiles, checksum, load_manifest
 from indextables.log.state.model import TYPED, ManifestItem, State, shared_path, state_dir, state_key
 from indextables.log.state.plan import Delta, dead_by_manifest, delta_since, locate
@@ -124,7 +124,7 @@ def _make(log: TableLog, snapshot: Snapshot, *, compact: bool) -> tuple[State, K
     base = source.state
     delta = delta_since(base, snapshot.file_set.pending())
     if compact or _too_fragmented(log, base, delta):
-        return _compacted(log, snapshot), "compacted"
+        return _compacted(log, snapshot, base, delta), "compacted"
     located = locate(log, base, delta.to_locate)
     present = {path for paths in located.values() for path in paths}
     dead = base.tombstones | (delta.removed & present)
@@ -134,7 +134,7 @@ def _make(log: TableLog, snapshot: Snapshot, *, compact: bool) -> tuple[State, K
         located = locate(log, base, dead | delta.to_locate)
         many = _mostly_dead(log, base, dead_by_manifest(located, dead))
         if many is None:
-            return _compacted(log, snapshot), "compacted"
+            return _compacted(log, snapshot, base, delta), "compacted"
         rewrite |= many
     elif rewrite:
         located = locate(log, base, dead | delta.to_locate)
@@ -241,10 +241,15 @@ def _rewritten(
     return _write_all(log, snapshot, [entries]) if entries.num_rows else []
 
 
-def _compacted(log: TableLog, snapshot: Snapshot) -> State:
-    files, registry = normalised_schemas(
-        snapshot.files, snapshot.registry, log.options[opt.STATE_SCHEMA_RENORMALIZE_THRESHOLD]
-    )
+def _compacted(log: TableLog, snapshot: Snapshot, base: State | None = None, delta: Delta | None = None) -> State:
+    """Everything anew: by moving the records of the base, or from the files where they are known or get other schemas."""
+    threshold = log.options[opt.STATE_SCHEMA_RENORMALIZE_THRESHOLD]
+    moved = None
+    if base is not None and delta is not None and snapshot.file_set.folded is None:
+        moved = live_records(log, base, delta)
+    files, registry = normalised_schemas(snapshot.files if moved is None else moved, snapshot.registry, threshold)
+    if moved is not None and files is not moved:
+        files, registry = normalised_schemas(snapshot.files, snapshot.registry, threshold)
     items = _write_all(log, snapshot, _sorted_pieces(log, snapshot, files))
     state = _state(
         snapshot,
