@@ -1,7 +1,7 @@
 """The benchmark: our log beside deltalake's and pyiceberg's, in the same run, on the same disk.
 
     python bench/run.py                 all of it, about fifteen minutes
-    python bench/run.py log             commits and version files alone; `states` for the others
+    python bench/run.py --only states  one part of it: `log` (commits and version files) or `states`
     python bench/run.py --quick         a tenth of the size, to see that it works; no verdicts
 
 Absolute times belong to the machine; the ratios are what is compared. Results are also written to .bench/results.json.
@@ -208,7 +208,7 @@ def notes_of(data: Path) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=list(PARTS), help="what to measure")
+    parser.add_argument("--only", choices=PARTS, help="measure this part alone")
     parser.add_argument("--quick", action="store_true", help="a tenth of the size, to see that it works")
     parser.add_argument("--keep", action="store_true", help="leave the tables in .bench/data")
     chosen = parser.parse_args()
@@ -229,13 +229,13 @@ def main() -> int:
     notes: list[str] = []
     goals: list[Goal] = []
     try:
-        if "log" in chosen.parts:
+        if chosen.only in (None, "log"):
             build(data, sizes)
             of_log = [*cold_rows(data, sizes), *warm_rows(data, sizes)]
             rows += of_log
             notes += notes_of(data)
             goals += goals_of(of_log)
-        if "states" in chosen.parts:
+        if chosen.only in (None, "states"):
             state_sizes = states.Sizes.of(chosen.quick)
             states.build(data, state_sizes, lambda text: console.print(f"[dim]{text}[/]"))
             of_states = states.measured(data, state_sizes)
