@@ -214,7 +214,8 @@ def _load(log: TableLog, found: _Found, version: int, how: _How) -> Snapshot:
     stored = hinted if hinted is not None and hinted.meta.key == meta.key else log.store.get(meta.key)
     if version not in listing.states:
         return load_checkpoint(log, version, stored, found.table_id)
-    there = version in listing.versions or _is_there(log, version_key(version))  # both may be newer than the listing
+    newest = max(version, found.unreadable if found.unreadable in listing.states else version)
+    there = newest in listing.versions or _is_there(log, version_key(newest))  # both may be newer than the listing
     snapshot = load_state(log, version, stored, found.version_zero, has_version_file=there)
     if how.whole:
         snapshot.file_set.table()
