@@ -318,6 +318,7 @@ class TestTime:
             listings += not after and prefix.startswith(f"{LOG}/0")
             if listings == 2:
                 listings += 1
+                store.clock.advance(30 * 86_400)
                 log = make_log(store)
                 snapshot = newest(store)
                 for number in range(5, 9):
