@@ -72,8 +72,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "manifests-one-after-the-other",
         "log/state/files.py",
-        "log.side_by_side([partial(load, item=item, where=where if ours else None) for item in items])",
-        "[load(item=item, where=where if ours else None) for item in items]",
+        "        tables = log.side_by_side(\n            [partial(load",
+        "        tables = (lambda calls: [call() for call in calls])(\n            [partial(load",
         tests(READER, "test_parallel_manifest_read"),
     ),
     Mutant(

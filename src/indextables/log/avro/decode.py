@@ -30,7 +30,7 @@ def decode_records(container: Container) -> list[Any]:
         for _ in range(count):
             try:
                 record, position = read(data, position)
-            except (IndexError, TypeError, struct.error, UnicodeDecodeError) as error:
+            except (IndexError, TypeError, struct.error, UnicodeDecodeError, RecursionError) as error:
                 raise CorruptLog(
                     f"{container.name} is damaged: a record cannot be read ({error})", object=container.name
                 ) from error

@@ -32,5 +32,11 @@ class Decoders:
         wait(futures)
         return [future.result() for future in futures]
 
+    def forget(self) -> None:
+        """After a fork the threads are gone, and whoever held the lock is, too."""
+        self._lock = threading.Lock()
+        self._pool = None
+
 
 DECODERS = Decoders()
+os.register_at_fork(after_in_child=DECODERS.forget)

@@ -73,7 +73,7 @@ def unpack_lengths(packed: bytes, count: int) -> Numbers:
 def can_read(schema: Any, wanted: Sequence[str]) -> bool:
     """Whether the fields of a record are all of kinds that are known here, and some of them are wanted."""
     fields = schema.get("fields", []) if isinstance(schema, dict) else []
-    return any(field["name"] in wanted for field in fields) and all(_known(field["type"]) for field in fields)
+    return any(field["name"] in wanted for field in fields) and all(_known(field.get("type")) for field in fields)
 
 
 def _known(kind: Any) -> bool:
@@ -278,6 +278,8 @@ class _Rows:
         lengths = self._sizes()
         starts = self.at
         self.at = starts + lengths
+        if len(self.at) and int(self.at.max()) > len(self.data):
+            raise Irregular("a text is cut off")
         return lengths, starts
 
     def _sizes(self) -> Numbers:

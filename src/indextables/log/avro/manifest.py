@@ -30,7 +30,7 @@ from indextables.log.avro.lockstep import (
     pack_lengths,
     unpack_lengths,
 )
-from indextables.log.avro.native import native_batches
+from indextables.log.avro.native import native_batches, usable
 from indextables.log.avro.schemas import FILE_ENTRY, FILE_ENTRY_JSON
 from indextables.log.avro.settle import integers, nothing, settled
 from indextables.log.files import FILE_SCHEMA
@@ -111,7 +111,9 @@ def read_entries(
     found = None
     if container.count > _FEW and (not large or selective or len(schema) <= _FEW_COLUMNS):
         found = _read_in_step(container, schema, sieve, checked=checked)
-    if found is None and large:
+    if found is None and not selective and not usable():
+        found = _read_in_step(container, schema, sieve, checked=checked)
+    if found is None and large and usable():
         absent = _named_fields(container.metadata.get(NULL_FIELDS_KEY, b"")) if checked else []
         found = _read_natively(data, container, schema, fields - set(absent), sieve)
     if found is None:
@@ -207,7 +209,10 @@ def _pieces(
         at += block.count
         if columns:
             rows = len(next(iter(columns.values())))
-            whole = [columns[f.name] if f.name in columns else _absent(container.name, f, rows) for f in schema]
+            whole = [
+                _complete(container.name, f, columns[f.name]) if f.name in columns else _absent(container.name, f, rows)
+                for f in schema
+            ]
             pieces.append(pa.Table.from_arrays(whole, schema=schema))
     table = pa.concat_tables(pieces)
     return table if RECORD_FIELD.name in schema.names else settled(table)

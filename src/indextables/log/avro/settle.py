@@ -27,6 +27,7 @@ def settled(table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
+_MOST_KEYS = 64
 _keys: dict[tuple[str, int], pa.Array] = {}
 """The keys of the map columns that were settled last, by column and by number of keys a map."""
 
@@ -45,6 +46,8 @@ def _with_shared_keys(field: pa.Field, column: pa.Array) -> pa.Array:
         return column
     known = _keys.get((field.name, per_map))
     if known is None or len(known) < len(column.keys) or not known[: len(column.keys)].equals(column.keys):
+        if len(_keys) >= _MOST_KEYS:
+            _keys.clear()
         known = _keys[field.name, per_map] = column.keys
     items = column.items
     return pa.MapArray.from_arrays(

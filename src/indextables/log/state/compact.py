@@ -14,7 +14,7 @@ from indextables.core.schema_hash import schema_hash
 from indextables.log.avro.manifest import null_fields, with_null_fields, with_records
 from indextables.log.files import files_table
 from indextables.log.state.dead import Dead
-from indextables.log.state.files import load_manifest
+from indextables.log.state.files import last_of_each_path, load_manifest
 from indextables.log.state.model import State
 from indextables.log.state.plan import Delta
 from indextables.log.tablelog import TableLog
@@ -32,7 +32,7 @@ def live_records(log: TableLog, state: State, delta: Delta) -> pa.Table:
     fresh = files_table([a for a, _, _ in added], [v for _, v, _ in added], [t for _, _, t in added])
     tables.append(with_records(fresh, COLUMNS))
     empty = set.intersection(*(set(null_fields(table)) for table in tables))
-    return with_null_fields(pa.concat_tables(tables), empty)
+    return with_null_fields(last_of_each_path(pa.concat_tables(tables)), empty)
 
 
 def cut_at_partitions(files: pa.Table, starts: np.ndarray[Any, np.dtype[np.int64]], most: int) -> list[pa.Table]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from indextables.core.errors import CorruptLog
@@ -57,7 +58,7 @@ class StateFiles:
         """Live files that may hold what `where` asks for, from the manifests that may."""
         if self._table is not None:
             return self._table
-        items = [item for item in self._state.manifests if may_hold(item, where, schema)]
+        items = [item for item in self._state.manifests if item.may_repeat or may_hold(item, where, schema)]
         return self._read(items, FILE_SCHEMA.names, lambda files: prune_files(files, where, schema, partition_columns))
 
     def columns(self, names: Sequence[str]) -> pa.Table:
@@ -77,15 +78,17 @@ class StateFiles:
         return found
 
     def _read_now(self, items: Sequence[ManifestItem], names: Sequence[str], where: Where | None) -> pa.Table:
-        wanted = list(dict.fromkeys(["path", *names]))
+        wanted = list(dict.fromkeys(["path", "addedAtVersion", *names]))
         log, version = self._log, self._state.version
         ours = all(item.typed for item in items)
         few = sum(item.num_entries for item in items) <= _FEW
         load = partial(load_manifest, log, version, columns=wanted, dead=Dead(self._state.tombstones), few=few)
-        tables = log.side_by_side([partial(load, item=item, where=where if ours else None) for item in items])
+        tables = log.side_by_side(
+            [partial(load, item=item, where=where if ours and not item.may_repeat else None) for item in items]
+        )
         schema = pa.schema([FILE_SCHEMA.field(name) for name in wanted])
         found = pa.concat_tables([schema.empty_table(), *tables])
-        return _last_of_each_path(found).select(names)
+        return last_of_each_path(found).select(names)
 
 
 def may_hold(item: ManifestItem, where: Predicate, schema: pa.Schema) -> bool:
@@ -149,10 +152,12 @@ def checksum(data: bytes) -> str:
     return f"xxh3:{xxhash.xxh3_64_hexdigest(data)}"
 
 
-def _last_of_each_path(files: pa.Table) -> pa.Table:
-    """A path that was added again while it was live has two entries: the last one counts."""
+def last_of_each_path(files: pa.Table) -> pa.Table:
+    """A path that was added again while it was live has two entries: the later one counts, and of two equal ones the last."""
     if not may_repeat(files.column("path")):
         return files
-    numbered = files.select(["path"]).append_column("row", pa.array(np.arange(files.num_rows)))
-    last = numbered.group_by("path").aggregate([("row", "max")]).column("row_max")
-    return files.take(pa.array(np.sort(last.to_numpy())))
+    numbered = files.select(["path", "addedAtVersion"]).append_column("row", integers(np.arange(files.num_rows)))
+    order = pc.sort_indices(numbered, sort_keys=[("addedAtVersion", "ascending"), ("row", "ascending")])
+    ranked = numbered.take(order).append_column("rank", integers(np.arange(files.num_rows)))
+    last = ranked.group_by("path").aggregate([("rank", "max")]).column("rank_max")
+    return files.take(integers(np.sort(ranked.column("row").take(last).to_numpy())))

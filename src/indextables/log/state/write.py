@@ -55,6 +55,8 @@ from indextables.log.tablelog import TableLog
 
 logger = logging.getLogger("indextables")
 
+_MOST_BYTES = 2**63 - 1
+
 Kind = Literal["incremental", "selective", "compacted"]
 CODEC_NAMES = {"zstd": "zstandard", "snappy": "snappy", "none": "null"}
 
@@ -188,7 +190,7 @@ def _incremental(
     """The base's manifests, some rewritten without what is dead or was added again, and one for what is new."""
     gone = dead | delta.added.keys()
     kept: list[ManifestItem] = []
-    dead_now = dead_by_manifest(located, delta.removed)
+    dead_now = dead_by_manifest(located, delta.removed - base.tombstones)
     for number, item in enumerate(base.manifests):
         if number in rewrite:
             kept += _rewritten(log, snapshot, base, item, gone)
@@ -202,11 +204,16 @@ def _incremental(
                 live_entry_count=item.live_entry_count - lost,
             )
         )
-    dropped = {path for number in rewrite for path in located.get(number, ())}
+    rewritten = {path for number in rewrite for path in located.get(number, ())}
+    dropped = rewritten - {path for number, there in located.items() if number not in rewrite for path in there}
     tombstones = frozenset(dead) - dropped - delta.added.keys()
     added = list(delta.added.values())
     fresh = files_table([a for a, _, _ in added], [v for _, v, _ in added], [t for _, _, t in added])
-    items = kept + _write_all(log, snapshot, _sorted_pieces(log, snapshot, fresh)) if added else kept
+    items = kept
+    if added:
+        unseen = not delta.added.keys() <= delta.to_locate
+        new = _write_all(log, snapshot, _sorted_pieces(log, snapshot, fresh))
+        items = kept + [replace(item, may_repeat=unseen) for item in new]
     removed_bytes, replaced = _lost_bytes(log, base, located, delta)
     return _state(
         snapshot,
@@ -238,7 +245,9 @@ def _rewritten(
     entries = load_manifest(log, base.version, item, FILE_SCHEMA.names)
     hidden = pa.array(sorted(gone), pa.string())
     entries = entries.filter(pc.invert(pc.is_in(entries.column("path"), value_set=hidden)))
-    return _write_all(log, snapshot, [entries]) if entries.num_rows else []
+    if not entries.num_rows:
+        return []
+    return [replace(new, may_repeat=item.may_repeat) for new in _write_all(log, snapshot, [entries])]
 
 
 def _compacted(log: TableLog, snapshot: Snapshot, base: State | None = None, delta: Delta | None = None) -> State:
@@ -256,7 +265,7 @@ def _compacted(log: TableLog, snapshot: Snapshot, base: State | None = None, del
         items,
         frozenset(),
         num_files=files.num_rows,
-        total_bytes=pc.sum(files.column("size")).as_py() or 0,
+        total_bytes=_sum(files.column("size")),
     )
     return replace(state, registry={**state.registry, **registry})
 
@@ -335,8 +344,15 @@ def _state(
         commit_timestamp=snapshot.timestamp,
         floor=snapshot.floor,
         num_files=num_files,
-        total_bytes=total_bytes,
+        total_bytes=min(total_bytes, _MOST_BYTES),
     )
+
+
+def _sum(sizes: pa.ChunkedArray) -> int:
+    """Sizes that are nonsense must not make a sum of 64 bits turn around."""
+    high = pc.sum(pc.shift_right(sizes, 32)).as_py() or 0
+    low = pc.sum(pc.bit_wise_and(sizes, 2**32 - 1)).as_py() or 0
+    return (int(high) << 32) + int(low)
 
 
 def encode_state(state: State, level: int) -> bytes:
@@ -380,6 +396,7 @@ def _item_record(item: ManifestItem) -> dict[str, Any]:
         "boundsOrder": item.bounds_order,
         "length": item.length,
         "checksum": item.checksum,
+        "mayRepeat": item.may_repeat or None,
     }
 
 
