@@ -1,7 +1,8 @@
 """The benchmark: our log beside deltalake's and pyiceberg's, in the same run, on the same disk.
 
-    python bench/run.py            all of it, about five minutes
-    python bench/run.py --quick    a tenth of the size, to see that it works; no verdicts
+    python bench/run.py                 all of it, about fifteen minutes
+    python bench/run.py --only states  one part of it: `log` (commits and version files) or `states`
+    python bench/run.py --quick         a tenth of the size, to see that it works; no verdicts
 
 Absolute times belong to the machine; the ratios are what is compared. Results are also written to .bench/results.json.
 """
@@ -19,6 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import measure
+import states
 from measure import Spread, Worker, once
 from report import OURS, TIMES, Goal, Row, save, show
 from rich.console import Console
@@ -32,6 +34,7 @@ MODULES = {OURS: "ours", DELTA: "delta", ICEBERG: "iceberg"}
 SUBJECTS = list(MODULES)
 HOME = Path(__file__).resolve().parent.parent / ".bench"
 BATCH = 100
+PARTS = ("log", "states")
 console = Console()
 
 
@@ -205,6 +208,7 @@ def notes_of(data: Path) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=PARTS, help="measure this part alone")
     parser.add_argument("--quick", action="store_true", help="a tenth of the size, to see that it works")
     parser.add_argument("--keep", action="store_true", help="leave the tables in .bench/data")
     chosen = parser.parse_args()
@@ -221,14 +225,26 @@ def main() -> int:
     }
     names = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
     console.print(f"[bold]{names}[/] on Python {about['python']}, {about['cores']} cores")
+    rows: list[Row] = []
+    notes: list[str] = []
+    goals: list[Goal] = []
     try:
-        build(data, sizes)
-        rows = [*cold_rows(data, sizes), *warm_rows(data, sizes)]
-        notes = notes_of(data)
+        if chosen.only in (None, "log"):
+            build(data, sizes)
+            of_log = [*cold_rows(data, sizes), *warm_rows(data, sizes)]
+            rows += of_log
+            notes += notes_of(data)
+            goals += goals_of(of_log)
+        if chosen.only in (None, "states"):
+            state_sizes = states.Sizes.of(chosen.quick)
+            states.build(data, state_sizes, lambda text: console.print(f"[dim]{text}[/]"))
+            of_states = states.measured(data, state_sizes)
+            rows += of_states.values()
+            goals += states.goals(of_states)
     finally:
         if not chosen.keep:
             shutil.rmtree(data, ignore_errors=True)
-    goals = [] if chosen.quick else goals_of(rows)
+    goals = [] if chosen.quick else goals
     console.print()
     show(console, rows, SUBJECTS, notes, goals)
     save(HOME / "results.json", rows, SUBJECTS, notes, goals, about)

@@ -1,8 +1,11 @@
-"""Writers for the race: `python race_writer.py <table> <directory> <role>:<count> …` starts one process for each role.
+"""Processes for the race: `python race_writer.py <table> <directory> <role>:<count> …` starts one process for each role.
 
 The processes are forked once everything is imported, wait for each other, and then write as fast as they can. Each has a
 file of its own in the directory, named after its process id, with one line per commit: what was acknowledged, and what was
-refused. A line is on disk before the next commit begins.
+refused. A line is on disk before the next commit begins. Options are in the directory's `options.json`.
+
+Besides the writers there are processes that sum the log up, that clean it up, and that read slowly. What clean-up deletes is
+kept in `archive`, so that the whole history can be looked at afterwards.
 """
 
 from __future__ import annotations
@@ -12,21 +15,27 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from indextables.core.errors import CommitError, FilesChanged, MetadataChanged, TooManyConflicts
+from indextables.core.errors import CommitError, FilesChanged, MetadataChanged, StorageError, TooManyConflicts
 from indextables.core.options import Options
 from indextables.log.actions import AddAction
+from indextables.log.cleanup import clean_up
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate, Replace
-from indextables.log.refresh import open_current
+from indextables.log.open import open_log
+from indextables.log.refresh import open_current, read_files
+from indextables.log.state.checkpoint import checkpoint
+from indextables.log.state.collect import collect_manifests
 from indextables.log.tablelog import TableLog
 from indextables.storage.local import LocalStore
 from indextables.table.table import Table
 
-OPTIONS = {"state.format": "json", "checkpoint.interval": 7, "transaction.retry.baseDelayMs": 10}
+LOG = "_transaction_log"
+VERSION_ZERO = f"{0:020d}.json"
+TWO_DAYS = 2 * 86_400.0
 REFUSALS = (FilesChanged, MetadataChanged, TooManyConflicts)
 
 Line = dict[str, Any]
@@ -66,16 +75,73 @@ def removes(log: TableLog, name: str, number: int) -> Line:
     return {"version": done.snapshot.version, "txnId": done.txn_id, "adds": [], "written": done.written}
 
 
+def sums_up(log: TableLog, name: str, number: int) -> Line:
+    """A state or checkpoint, every other one compacted."""
+    done = checkpoint(log, open_current(log), compact=number % 2 == 1)
+    time.sleep(0.02)
+    return {"state": done.snapshot.version, "kind": done.kind if done.written else "none"}
+
+
+def cleans_up(log: TableLog, name: str, number: int) -> Line:
+    """Version files, states and manifests that may go."""
+    assert isinstance(log.store, Archiving)
+    log.store.let_time_pass()
+    reports = [clean_up(log, open_current(log)), collect_manifests(log, open_current(log))]
+    time.sleep(0.02)
+    return {"deleted": sum(len(report.deleted) for report in reports)}
+
+
+def reads(log: TableLog, name: str, number: int) -> Line:
+    """A version whose files are read a good while after it was opened."""
+    snapshot = open_current(log) if number % 2 else open_log(log)
+    time.sleep(random.random() * 0.1)
+    found, table = read_files(log, snapshot, None)
+    return {"read": found.version, "paths": table.column("path").to_pylist()}
+
+
+class Archiving(LocalStore):
+    """Keeps what is deleted, and makes what is older than some seconds look two days older."""
+
+    def __init__(self, table: str, archive: Path, age_seconds: float | None) -> None:
+        super().__init__(table)
+        self._log = Path(table) / LOG
+        self._archive = archive
+        self._age_seconds = age_seconds
+        archive.mkdir(exist_ok=True)
+
+    def delete(self, keys: Sequence[str]) -> dict[str, StorageError]:
+        for key in keys:
+            kept = self._archive / key.removeprefix(f"{LOG}/").replace("/", "+")
+            if (self._log.parent / key).exists() and not kept.exists():
+                kept.hardlink_to(self._log.parent / key)
+        return super().delete(keys)
+
+    def let_time_pass(self) -> None:
+        """By the clock of this store, everything that is not new. Version 0 stays as it is: it says which table this is."""
+        if self._age_seconds is None:
+            return
+        now = time.time()
+        for file in [*self._log.glob("0*.json"), *self._log.glob("*/*.avro")]:
+            age = now - file.stat().st_mtime
+            if self._age_seconds < age < TWO_DAYS and file.name != VERSION_ZERO:
+                os.utime(file, (now - age - TWO_DAYS, now - age - TWO_DAYS))
+
+
 ROLES: dict[str, Callable[[TableLog, str, int], Line]] = {
     "append": appends,
     "overwrite": overwrites,
     "update": updates,
     "remove": removes,
+    "sum-up": sums_up,
+    "clean": cleans_up,
+    "read": reads,
 }
 
 
 def write(table: str, directory: Path, index: int, role: str, count: int) -> None:
-    log = TableLog(LocalStore(table), Options(OPTIONS))
+    options = json.loads((directory / "options.json").read_text())
+    age_seconds = options.pop("age_seconds", None)
+    log = TableLog(Archiving(table, directory / "archive", age_seconds), Options(options))
     with (directory / f"{os.getpid()}.jsonl").open("w") as acknowledgements:
         while not (directory / "go").exists():
             time.sleep(0.001)

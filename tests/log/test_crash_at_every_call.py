@@ -7,11 +7,6 @@ was reported as failed for certain, and it can be written to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
-
 import pytest
 
 from indextables.core.errors import CommitOutcomeUnknown, StoreUnavailable, TableExists, TableNotFound
@@ -25,6 +20,7 @@ from indextables.log.tablelog import TableLog
 from indextables.storage.faulty import Died, Fault, Faulty, Plan
 from indextables.storage.retrying import Retrying
 from indextables.table.table import Table
+from log.crash import LASTING, Operation, crashes, files, is_certain
 from log.support import (
     DAY,
     MemoryStore,
@@ -40,34 +36,6 @@ from log.support import (
 )
 
 DOWNGRADE = {"state.format": "json", "checkpoint.interval": 5}
-LASTING = 1000
-FAULTS = [(fault, 1) for fault in Fault] + [(Fault.FAIL_BEFORE, LASTING), (Fault.FAIL_AFTER, LASTING)]
-
-
-@dataclass(frozen=True)
-class Operation:
-    """What runs under failures, on which table, and what it makes of the live files."""
-
-    name: str
-    prepare: Callable[[TableLog], Any]
-    act: Callable[[TableLog], Any]
-    before: frozenset[str]
-    after: frozenset[str]
-    options: tuple[tuple[str, Any], ...] = ()
-    commits: bool = True
-    """Whether it writes one version, with the operation's name in it."""
-
-    def log(self, store: Any) -> TableLog:
-        return make_log(store, dict(self.options))
-
-    def table(self) -> MemoryStore:
-        store = MemoryStore()
-        self.prepare(self.log(store))
-        return store
-
-
-def files(*numbers: int) -> frozenset[str]:
-    return frozenset(f"f{number}" for number in numbers)
 
 
 def append_file(log: TableLog) -> None:
@@ -141,39 +109,6 @@ OPERATIONS = [
 each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 
 
-def crashes(operation: Operation) -> Iterator[tuple[MemoryStore, BaseException | None, str]]:
-    """What is left, and what was raised, after each failure that the operation can meet."""
-    for store, error, where in _crashes(operation):
-        yield store.copy(), error, where
-
-
-@cache
-def _crashes(operation: Operation) -> list[tuple[MemoryStore, BaseException | None, str]]:
-    prepared = operation.table()
-    found = []
-    clean = Faulty(prepared.copy())
-    operation.act(operation.log(clean))
-    assert clean.calls
-    for number, call in enumerate(clean.calls, start=1):
-        for fault, times in FAULTS:
-            store = prepared.copy()
-            faulty = Faulty(store, Plan(number, fault, times))
-            error: BaseException | None = None
-            try:
-                operation.act(operation.log(faulty))
-            except (Died, Exception) as raised:
-                error = raised
-            assert faulty.fired, "the failure never happened"
-            where = f"{operation.name}: {fault.name} x{times} at {number} {call}, raised {error!r}"
-            found.append((store, error, where))
-    return found
-
-
-def is_certain(error: BaseException | None) -> bool:
-    """Whether the caller may conclude that nothing was written."""
-    return error is not None and not isinstance(error, Died | CommitOutcomeUnknown | AssertionError)
-
-
 @each_operation
 def test_what_is_left_is_a_table(operation: Operation) -> None:
     fates = set()
@@ -225,9 +160,7 @@ def test_a_retried_batch_is_there_exactly_once() -> None:
 @each_operation
 def test_one_lost_request_or_answer_is_survived_with_retries(operation: Operation) -> None:
     prepared = operation.table()
-    clean = Faulty(prepared.copy())
-    operation.act(operation.log(clean))
-    for number, call in enumerate(clean.calls, start=1):
+    for number, call in enumerate(operation.requests(prepared), start=1):
         for fault in (Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.CONFLICT):
             store = prepared.copy()
             faulty = Faulty(store, Plan(number, fault))

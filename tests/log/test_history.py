@@ -28,6 +28,7 @@ from indextables.log.history import (
 from indextables.log.open import open_log
 from indextables.log.skips import record_skips
 from log.support import (
+    LOG,
     START_MS,
     Hooked,
     MemoryStore,
@@ -306,6 +307,30 @@ class TestTime:
 
         assert version_at(make_log(Hooked(store, get=get)), START_MS + 85_000) == 8
         assert reads
+
+    def test_everything_that_was_known_vanishes_before_it_is_listed(self) -> None:
+        """Someone who looks up a time, and sleeps for days after the first look, must not end up at version 0."""
+        store = every_ten_seconds(4)
+        listings = 0
+
+        def listed(prefix: str, after: str | None = None) -> Any:
+            nonlocal listings
+            listings += not after and prefix.startswith(f"{LOG}/0")
+            if listings == 2:
+                listings += 1
+                store.clock.advance(30 * 86_400)
+                log = make_log(store)
+                snapshot = newest(store)
+                for number in range(5, 9):
+                    snapshot = append(log, snapshot, f"f{number}").snapshot
+                assert write_checkpoint(log, snapshot)
+                for number in range(1, 8):
+                    del store.objects[version_key(number)]
+            return store.list(prefix, after)
+
+        with pytest.raises(VersionNotFound, match="its oldest version, 8, is from"):
+            version_at(make_log(Hooked(store, list=listed)), START_MS + 25_000)
+        assert listings > 2
 
 
 class TestTravel:

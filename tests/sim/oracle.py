@@ -3,7 +3,8 @@
 every landing     versions contiguous, each commit and each batch once, nothing that was reported as failed
 every answer      acknowledged: it is that version. Skipped: the batch is there
 every read        the true files, properties, batches and time at its version, and no older than when it began
-every deletion    the newest version and every version in force within the retention can still be opened, and their
+every deletion    no manifest of a state that somebody opened as the newest within the safety age;
+                  the newest version and every version in force within the retention can still be opened, and their
                   data files are there (opened by the same code, at once, without faults)
 every checkpoint  says what the version it stands for says
 the end           all of it once more
@@ -28,10 +29,13 @@ from indextables.log.layout import POINTER, PROBE, LogName, parse_log_key, parse
 from indextables.log.open import open_log
 from indextables.log.refresh import read_files
 from indextables.log.snapshot import Snapshot
+from indextables.log.state.files import StateFiles
+from indextables.log.state.model import manifest_key
 from indextables.log.state.open import load_state
 from indextables.log.tablelog import TableLog
 from sim.truth import Entry, Truth, first
-from sim.world import LOG, Request, SimClock, SimStore, Violation, World
+from sim.weather import SAFETY_HOURS
+from sim.world import HOUR, LOG, Request, SimClock, SimStore, Violation, World
 
 _decoded: dict[bytes, Actions] = {}
 
@@ -87,6 +91,7 @@ class Began:
     epoch: int
     version: int
     disturbed: bool
+    at: float
 
 
 class Oracle:
@@ -111,6 +116,11 @@ class Oracle:
         self._look_at_newest = False
         self._look_at_past = False
         self._new_bases: list[tuple[str, int, bool]] = []
+        self._bases: dict[int, float] = {}
+        """When states and checkpoints were first written."""
+        self._late_bases: set[int] = set()
+        self._promised: dict[str, tuple[float, str]] = {}
+        """Manifests that somebody may still want to read, until when, and who that is."""
         rng = random.Random("oracle")
         clock = SimClock(world, self._direct, rng)
         in_parts = options.is_set(opt.CHECKPOINT_MULTIPART_MAX_ACTIONS_PER_PART)
@@ -184,6 +194,9 @@ class Oracle:
             version = name.version
         if version is not None:
             self._new_bases.append((key, version, self.is_sleepy()))
+            self._bases.setdefault(version, self.world.now)
+            if self.is_sleepy():
+                self._late_bases.add(version)
             for number in [number for number in self._needs if number >= version]:
                 del self._needs[number]
         if version is not None or key == POINTER:
@@ -192,6 +205,9 @@ class Oracle:
     def _log_deleted(self, key: str) -> None:
         if self.dropping:
             return
+        until, who = self._promised.get(key, (0.0, ""))
+        if until > self.world.now:
+            raise Violation("snatched", f"{key} was deleted, and {who} opened the state that names it a moment ago")
         self._look_at_newest = self._look_at_past = True
         for version in [version for version, needs in self._needs.items() if key in needs]:
             del self._needs[version]
@@ -214,13 +230,16 @@ class Oracle:
 
     def drop_begins(self) -> None:
         self.dropping = True
+        self._bases.clear()
+        self._late_bases.clear()
+        self._promised.clear()
         self.epoch += 1
 
     # what actors report
 
     def began(self) -> Began:
         version = self.truth.version if self.truth is not None and not self.dropping else -1
-        return Began(self.epoch, version, self.dropping)
+        return Began(self.epoch, version, self.dropping, self.world.now)
 
     def undisturbed(self, began: Began) -> bool:
         """Whether the table was neither dropped nor created meanwhile."""
@@ -291,6 +310,24 @@ class Oracle:
             due -= 1
         if snapshot.version < due:
             raise Violation("stale-read", f"{who} got version {snapshot.version}, {due} was there before it began")
+        self._promise(who, began, snapshot)
+
+    def _promise(self, who: str, began: Began, snapshot: Snapshot) -> None:
+        """Who opens the newest state has a safety age to read its manifests, whatever is written and cleaned up meanwhile.
+
+        Not so where the state's writer slept for hours before it wrote it: its manifests may be gone already.
+        """
+        source = snapshot.file_set.base
+        if not isinstance(source, StateFiles):
+            return
+        number = source.state.version
+        if number in self._late_bases or any(
+            each > number and landed <= began.at for each, landed in self._bases.items()
+        ):
+            return
+        for item in source.state.manifests:
+            key = manifest_key(item.path, number)
+            self._promised[key] = max(self._promised.get(key, (0.0, "")), (began.at + SAFETY_HOURS * HOUR, who))
 
     def compare(self, who: str, truth: Truth, snapshot: Snapshot, paths: list[str] | None) -> None:
         number = snapshot.version

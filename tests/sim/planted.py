@@ -1,14 +1,13 @@
 """Bugs put into the code from outside, one at a time, to show that the simulation finds them.
 
 Each is a rule of the protocol left out. `kinds` are the violations it must show up as: a bug that is found for another reason
-is a bug of the simulation.
+is a bug of the simulation. The first twelve are those that a log like this one is most likely to have; the others are further
+rules that the code follows, left out one at a time.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -27,40 +26,11 @@ from indextables.log.layout import version_key
 from indextables.log.listing import Listing, list_states, list_versions
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
-from sim.actors import Writer
+from sim import planted_states
+from sim.planting import PLANTED, Patch, plant, planted
+from sim.writers import Writer
 
-Patch = contextlib.AbstractContextManager[Any]
-
-
-@dataclass(frozen=True)
-class Planted:
-    """A bug: what is wrong, the scenario made for it, how it shows, and how it is put in."""
-
-    number: int
-    name: str
-    about: str
-    scenario: str
-    kinds: frozenset[str]
-    put_in: Callable[[], list[Patch]]
-
-
-PLANTED: dict[str, Planted] = {}
-
-
-def planted(number: int, name: str, scenario: str, *kinds: str) -> Callable[[Callable[[], list[Patch]]], None]:
-    def register(put_in: Callable[[], list[Patch]]) -> None:
-        PLANTED[name] = Planted(number, name, (put_in.__doc__ or "").strip(), scenario, frozenset(kinds), put_in)
-
-    return register
-
-
-@contextlib.contextmanager
-def plant(name: str) -> Iterator[None]:
-    """The code with this bug in it."""
-    with contextlib.ExitStack() as stack:
-        for patch in PLANTED[name].put_in():
-            stack.enter_context(patch)
-        yield
+__all__ = ["PLANTED", "plant", "planted_states"]
 
 
 @planted(1, "no-revalidation", "race", "overwrite-kept", "removed-dead", "lost-update", "merged-dead")
@@ -223,3 +193,52 @@ def _cache_by_path() -> list[Patch]:
 def _abort_unknown() -> list[Patch]:
     """A writer that does not know what became of its commit deletes what it uploaded for it."""
     return [mock.patch.object(Writer, "left_open", Writer.abort)]
+
+
+@planted(13, "late-answer-believed", "sleeper", "acked-hidden")
+def _late_answer_believed() -> list[Patch]:
+    """A create that was answered days after the last look is taken for a success."""
+    return [mock.patch.object(commit_module, "_verify_late_answer")]
+
+
+@planted(14, "slow-opening", "sleeper", "bricked", "stale-read", "broken")
+def _slow_opening() -> list[Patch]:
+    """An opening that slept between its listings believes both."""
+    return [mock.patch.object(open_module, "_SLOW_SECONDS", float("inf"))]
+
+
+@planted(15, "no-margin", "thin", "travel", "unreadable")
+def _no_margin() -> list[Patch]:
+    """States are thinned right above the floor, where the floor of the next clean-up may be."""
+    real = cleanup_module._states_to_go
+
+    def states_to_go(
+        log: TableLog, listing: Listing, floor: int, now: int, retention_ms: int, safety_ms: int
+    ) -> list[str]:
+        return real(log, listing, floor, now, retention_ms + safety_ms // 2, safety_ms)
+
+    return [mock.patch.object(cleanup_module, "_states_to_go", states_to_go)]
+
+
+@planted(16, "aliens-in-force", "aliens", "travel", "unreadable")
+def _aliens_in_force() -> list[Patch]:
+    """A late version of a dropped table counts as the version that was in force."""
+
+    def in_force(listing: Listing, moment_ms: int) -> int | None:
+        return max(
+            (number for number, meta in listing.versions.items() if meta.last_modified_ms <= moment_ms), default=None
+        )
+
+    return [mock.patch.object(cleanup_module, "_in_force", in_force)]
+
+
+@planted(17, "versions-aged-from-creation", "travel", "travel", "unreadable")
+def _versions_aged_from_creation() -> list[Patch]:
+    """A version is past the retention when it was written before that began, though it was in force when it began."""
+    real = cleanup_module._in_force
+
+    def in_force(listing: Listing, moment_ms: int) -> int | None:
+        found = real(listing, moment_ms)
+        return found if found is None else min(found + 1, listing.newest_version)
+
+    return [mock.patch.object(cleanup_module, "_in_force", in_force)]

@@ -9,11 +9,12 @@ from typing import Any
 
 _PROPERTY = "simulation"
 _SHOWN = ("schedules", "commits", "acked", "unknown", "reads", "requests", "faults", "late arrivals", "naps", "jumps")
-_SHOWN_TOO = ("deaths", "drops", "checkpoints", "cleanups", "log objects deleted", "ghosts", "violations")
+_SHOWN_TOO = ("deaths", "drops", "checkpoints", "incremental", "selective", "compacted", "cleanups")
+_SHOWN_LAST = ("log objects deleted", "manifests collected", "ghosts", "violations")
 
 
 def line(totals: Counter[str]) -> str:
-    return "simulation: " + ", ".join(f"{totals[name]:,} {name}" for name in (*_SHOWN, *_SHOWN_TOO))
+    return "simulation: " + ", ".join(f"{totals[name]:,} {name}" for name in (*_SHOWN, *_SHOWN_TOO, *_SHOWN_LAST))
 
 
 def record(record_property: Any, totals: Counter[str]) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sim.actors import Checkpointer, Cleaner, Creator, Dropper, Exactly, Reader, Truncator, Writer
-from sim.simulation import Quota, Simulation
+from sim.actors import Checkpointer, Cleaner, Creator, Dropper, Reader, Truncator
+from sim.simulation import FORMS, Quota, Simulation
 from sim.weather import CALM, Cut, Weather
 from sim.world import DAY, HOUR, MINUTE, chance
+from sim.writers import Exactly, Writer
 
 Scenario = Callable[[int, Cut], Simulation]
 SCENARIOS: dict[str, Scenario] = {}
@@ -42,11 +43,18 @@ def general(seed: int, cut: Cut) -> Simulation:
         weather,
         retention=retention,
         quota=GENERAL_QUOTA,
-        **{"checkpoint.multipart.maxActionsPerPart": parts},
+        **{
+            "checkpoint.multipart.maxActionsPerPart": parts,
+            "state.compaction.tombstoneThreshold": pick(seed, "tombstones", 0.1, 0.3, 0.9),
+            "state.compaction.maxManifests": int(pick(seed, "manifests", 3, 20)),
+            "state.entriesPerManifest": int(pick(seed, "entries", 2, 50_000)),
+        },
     )
     versions = int(pick(seed, "versions", 2, 4, 8))
     checkpointed = tuple(n for n in range(1, versions + 1) if chance(seed, "checkpointed", n) < 0.4)
     sim.base(versions, checkpoints_at=checkpointed, every=pick(seed, "every", 30 * MINUTE, 7 * HOUR))
+    if checkpointed and seed % 2:
+        sim.name_manifests(checkpointed[-1], FORMS[int(chance(seed, "form") * len(FORMS))])
     sim.pass_time(pick(seed, "idle", 0, 0, DAY, 4 * DAY))
     sim.add(Writer, "A")
     sim.add(Writer, "B", dawdle=0.1)
@@ -59,7 +67,8 @@ def general(seed: int, cut: Cut) -> Simulation:
     if chance(seed, "second cleaner") < 0.3:
         sim.add(Cleaner, "D", operations=5)
     if chance(seed, "second checkpointer") < 0.3:
-        sim.add(Checkpointer, "L", operations=5)
+        other = "json" if seed % 2 else "avro"
+        sim.add(Checkpointer, "L", operations=5, state_format=other if chance(seed, "mixed") < 0.5 else None)
     if chance(seed, "stale reader") < 0.5:
         sim.add(Reader, "S", operations=8, stale=pick(seed, "staleness", 0, 300))
     if chance(seed, "dropper") < 0.25:
@@ -277,4 +286,110 @@ def unanswered(seed: int, cut: Cut) -> Simulation:
     sim.base(1)
     sim.add(Writer, "A", operations=4, kinds=("append",))
     sim.add(Writer, "B", operations=4, kinds=("append", "replace"))
+    return sim
+
+
+@scenario
+def aliens(seed: int, cut: Cut) -> Simulation:
+    """A table in whose log versions of its predecessor landed late, above its own; it grows, and is cleaned up."""
+    weather = replace(CALM, mutations=0.03, jumps_rate=0.06, jumps=(61 * MINUTE, 7 * HOUR, 13 * HOUR))
+    sim = Simulation(seed, cut, weather, retention=30 * HOUR)
+    sim.base(5)
+    sim.replace_table(late=(3, 4, 5) if seed % 3 else (4,))
+    sim.quick_commit()
+    sim.quick_checkpoint()
+    sim.pass_time(pick(seed, "idle", 0, 13 * HOUR, 25 * HOUR))
+    sim.add(Writer, "A", operations=6, kinds=("append", "replace"))
+    sim.add(Checkpointer, "K", operations=5, alone=True)
+    sim.add(Cleaner, "C", operations=5, alone=True)
+    sim.add(Reader, "R", operations=3, alone=True)
+    return sim
+
+
+# Avro states: every seed is odd there, which makes them the format.
+
+
+@scenario
+def collected(seed: int, cut: Cut) -> Simulation:
+    """Checkpointers at work while manifests are collected."""
+    weather = replace(CALM, mutations=0.03, late_answers=0.2, jumps_rate=0.02, jumps=(MINUTE, 61 * MINUTE, 25 * HOUR))
+    sim = Simulation(2 * seed + 1, cut, weather, retention=HOUR)
+    sim.base(2, checkpoints_at=(1,))
+    sim.add(Writer, "A", operations=3)
+    sim.add(Checkpointer, "K", operations=4, alone=True)
+    sim.add(Checkpointer, "L", operations=3, hold=0.6, alone=True)
+    sim.add(Cleaner, "C", operations=4, alone=True)
+    return sim
+
+
+@scenario
+def poisoned(seed: int, cut: Cut) -> Simulation:
+    """A checkpointer sleeps until its manifests are collected, and then writes the state that names them."""
+    seed = 2 * seed + 1
+    asleep = ("K", 9 + int(chance(seed, "call") * 6), 4 * DAY)
+    weather = replace(CALM, mutations=0.02, sleeper=asleep, jumps_rate=0.05, jumps=(61 * MINUTE, 25 * HOUR))
+    sim = Simulation(seed, cut, weather, retention=HOUR)
+    sim.base(2, checkpoints_at=(1,))
+    sim.add(Checkpointer, "K", operations=1, alone=True)
+    sim.add(Cleaner, "C", operations=5, alone=True)
+    sim.add(Writer, "A", operations=2, kinds=("append",))
+    sim.add(Writer, "B", operations=2, kinds=("append",), hold=0.0, after="K")
+    sim.add(Checkpointer, "L", operations=2, compact=0.1, alone=True, after="B")
+    return sim
+
+
+@scenario
+def states(seed: int, cut: Cut) -> Simulation:
+    """Manifests of several files each, of which most are removed: states with tombstones, compacted in part and as a whole."""
+    weather = replace(CALM, mutations=0.05, late_answers=0.1, jumps_rate=0.02, jumps=(61 * MINUTE, 13 * HOUR))
+    sim = Simulation(2 * seed + 1, cut, weather, retention=HOUR, **{"state.compaction.tombstoneThreshold": 0.3})
+    sim.base(3, checkpoints_at=(1, 2, 3), files=4)
+    sim.add(Writer, "A", operations=6, kinds=("remove", "remove", "remove", "append"))
+    sim.add(Checkpointer, "K", operations=6, compact=0.1, alone=True)
+    sim.add(Cleaner, "C", operations=2, alone=True)
+    sim.add(Reader, "R", operations=3, alone=True)
+    return sim
+
+
+@scenario
+def forms(seed: int, cut: Cut) -> Simulation:
+    """States that name their manifests in each of the three ways, on a table that others go on with and clean up."""
+    weather = replace(CALM, mutations=0.03, jumps_rate=0.03, jumps=(61 * MINUTE, 25 * HOUR))
+    sim = Simulation(2 * seed + 1, cut, weather, retention=HOUR)
+    sim.base(3, checkpoints_at=(1, 2))
+    sim.name_manifests(2, FORMS[seed % 3])
+    sim.pass_time(pick(seed, "idle", HOUR, 2 * DAY))
+    sim.add(Writer, "A", operations=2)
+    sim.add(Checkpointer, "K", operations=2, compact=0.1, alone=True)
+    sim.add(Cleaner, "C", operations=3, alone=True)
+    sim.add(Reader, "R", operations=2, alone=True)
+    return sim
+
+
+@scenario
+def rotten(seed: int, cut: Cut) -> Simulation:
+    """A state that cannot be read, where manifests are collected."""
+    weather = replace(CALM, mutations=0.03, jumps_rate=0.03, jumps=(61 * MINUTE, 25 * HOUR))
+    sim = Simulation(2 * seed + 1, cut, weather, retention=HOUR)
+    sim.base(5, checkpoints_at=(1, 3, 5), every=13 * HOUR)
+    sim.damage_checkpoint(3)
+    sim.pass_time(pick(seed, "idle", 2 * HOUR, 2 * DAY))
+    sim.add(Writer, "A", operations=2)
+    sim.add(Checkpointer, "K", operations=2, alone=True)
+    sim.add(Cleaner, "C", operations=3, alone=True)
+    return sim
+
+
+@scenario
+def slow(seed: int, cut: Cut) -> Simulation:
+    """Readers open a state that is days old, and read its manifests while it is succeeded, compacted and cleaned up."""
+    weather = replace(CALM, mutations=0.02, late_answers=0.2, jumps_rate=0.05, jumps=(61 * MINUTE, 3 * HOUR))
+    sim = Simulation(2 * seed + 1, cut, weather, retention=HOUR)
+    sim.base(2, checkpoints_at=(1, 2))
+    sim.pass_time(2 * DAY)
+    sim.add(Reader, "R", operations=3, travels=0.0, alone=True)
+    sim.add(Reader, "S", operations=3, travels=0.0, alone=True)
+    sim.add(Writer, "A", operations=4)
+    sim.add(Checkpointer, "K", operations=4, compact=0.6, alone=True)
+    sim.add(Cleaner, "C", operations=4, alone=True)
     return sim

@@ -9,6 +9,7 @@ others go on, and may die there; then a new process takes its place.
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from sim.world import EPOCH, HOUR, MUTATIONS, Died, Request, Violation, World, s
 _NOTHING: Any = object()
 _LONG_AGO = -1e18
 LONG_NAP = 11 * HOUR
+_RANDOM_PART = re.compile("-[0-9a-f]{32}")
+"""What makes a data file's name one that nobody used before; a reader of a trace can do without."""
 
 
 @dataclass(slots=True)
@@ -356,9 +359,9 @@ def show(entry: tuple[Any, ...]) -> str:
     minutes = (entry[0] - EPOCH) / 60
     head = f"{minutes:10.2f}m  {entry[1] + ':' if entry[1] else '':9s}"
     if len(entry) == 3:
-        return f"{head} {entry[2]}"
+        return _RANDOM_PART.sub("", f"{head} {entry[2]}")
     _, _, request, answer, note = entry
-    return f"{head} {request}{_brief(request)} -> {_answer(request, answer)}{note}"
+    return _RANDOM_PART.sub("", f"{head} {request}{_brief(request)} -> {_answer(request, answer)}{note}")
 
 
 def _answer(request: Request, answer: Any) -> str:

@@ -7,8 +7,8 @@ import random
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from indextables.core.errors import LogWarning
 from indextables.core.options import Options
@@ -18,22 +18,28 @@ from indextables.log.cache import LogCache
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.create import create_log
-from indextables.log.layout import checkpoint_key
+from indextables.log.layout import LOG_DIR, checkpoint_key, version_key
 from indextables.log.open import open_log
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.checkpoint import checkpoint
-from indextables.log.state.model import state_key
+from indextables.log.state.model import manifest_key, state_dir, state_key
+from indextables.log.state.read import decode_state
+from indextables.log.state.write import encode_state
 from indextables.log.tablelog import TableLog
 from sim.oracle import Oracle
 from sim.scheduler import Scheduler, show
 from sim.weather import SAFETY_HOURS, Cut, Weather
-from sim.world import HOUR, Request, SimClock, SimStore, Violation, World
+from sim.world import HOUR, LOG, Request, SimClock, SimStore, Violation, World
 
 if TYPE_CHECKING:
-    from sim.actors import Actor
+    from sim.process import Actor
 
 SCHEMA = '{"type":"struct","fields":[{"name":"part","type":"string","nullable":true,"metadata":{}}]}'
 PARTS = ("a", "b", "c")
+
+Form = Literal["shared", "directory", "bare"]
+FORMS: tuple[Form, ...] = ("shared", "directory", "bare")
+"""How a state may name a manifest: `manifests/…`, as ours do, `state-v…/…`, or by its name in the state's own directory."""
 
 
 @dataclass
@@ -99,9 +105,9 @@ class Simulation:
         self.oracle.is_sleepy = self._is_sleepy
         self.actors: list[Actor] = []
         self.counts: Counter[str] = Counter()
-        self.planted: frozenset[str] = frozenset()
         clock = SimClock(self.world, self.world.carry_out, random.Random(f"setup/{seed}"))
         self.direct = TableLog(SimStore(self.world.carry_out), self.options, clock, Inline(), LogCache())
+        self._running = False
         self._paths = 0
         self._staged: Snapshot | None = None
 
@@ -113,6 +119,7 @@ class Simulation:
     def run(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LogWarning)
+            self._running = True
             self.scheduler.run()
             self.oracle.finish()
 
@@ -125,7 +132,7 @@ class Simulation:
 
     def _is_sleepy(self) -> bool:
         sender = self.scheduler.sender
-        return sender is None or sender.slept
+        return self._running and (sender is None or sender.slept)
 
     @property
     def satisfied(self) -> bool:
@@ -141,6 +148,10 @@ class Simulation:
     def writing(self) -> bool:
         """Whether some writer has not come to its end."""
         return any(actor.leads and not actor.task.done for actor in self.actors)
+
+    def has_ended(self, name: str | None) -> bool:
+        """Whether an actor has come to its end, or takes no part."""
+        return all(actor.task.done for actor in self.actors if actor.name == name)
 
     # setting the stage, at once and without faults
 
@@ -159,16 +170,16 @@ class Simulation:
         """A data file's entry; the file itself is still to be uploaded."""
         self._paths += 1
         part = part or PARTS[self._paths % len(PARTS)]
-        path = f"part={part}/{who}{self._paths}.split"
+        path = f"part={part}/{who}{self._paths}-{self._paths:032x}.split"
         return AddAction(path, {"part": part}, size=100, modification_time=1, num_records=10)
 
-    def quick_commit(self, change: Change | None = None, *, after: float = 30.0) -> Snapshot:
-        """A version, an append by default."""
+    def quick_commit(self, *, files: int = 1, after: float = 30.0) -> Snapshot:
+        """A version that appends."""
         self.pass_time(after)
-        if change is None:
-            add = self.new_add("setup")
+        adds = tuple(self.new_add("setup") for _ in range(files))
+        for add in adds:
             self.world.carry_out_put(add.path)
-            change = Change(adds=(add,))
+        change = Change(adds=adds)
         self._staged = commit(self.direct, self._staged or open_log(self.direct), change, operation="WRITE").snapshot
         return self._staged
 
@@ -184,11 +195,39 @@ class Simulation:
         for key in keys:
             self.world.carry_out(Request("put", key, b'{"checkpointInfo":{"checksum":"xxh3:0"}}\n'))
 
-    def base(self, versions: int, *, checkpoints_at: tuple[int, ...] = (), every: float = 30 * 60.0) -> None:
+    def replace_table(self, late: tuple[int, ...]) -> None:
+        """Drop the table and create another in its place; then some of the old one's versions arrive once more."""
+        bodies = {number: self.world.objects[version_key(number)].data for number in late}
+        self.oracle.drop_begins()
+        for key in [key for key in self.world.objects if key.startswith(LOG)]:
+            self.world.remove(key)
+        self.create()
+        self._staged = None
+        for number, body in bodies.items():
+            self.world.carry_out(Request("create", version_key(number), body))
+
+    def name_manifests(self, version: int, form: Form) -> None:
+        """Make a state one of another writer, who puts manifests into the state's own directory."""
+        if form == "shared":
+            return
+        objects, directory = self.world.objects, state_dir(version)
+        stored = objects[state_key(version)]
+        state = decode_state(state_key(version), stored.data, version)
+        items = []
+        for item in state.manifests:
+            name = item.path.rpartition("/")[2]
+            objects[f"{LOG_DIR}/{directory}/{name}"] = objects[manifest_key(item.path, version)]
+            items.append(replace(item, path=name if form == "bare" else f"{directory}/{name}"))
+        stored.data = encode_state(replace(state, manifests=tuple(items)), 1)
+        self._staged = None
+
+    def base(
+        self, versions: int, *, checkpoints_at: tuple[int, ...] = (), every: float = 30 * 60.0, files: int = 1
+    ) -> None:
         """A table with some appends."""
         self.create()
         for number in range(1, versions + 1):
-            self.quick_commit(after=every)
+            self.quick_commit(files=files, after=every)
             if number in checkpoints_at:
                 self.quick_checkpoint()
 

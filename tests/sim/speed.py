@@ -17,12 +17,15 @@ import indextables.log.state.collect as collect_module
 import indextables.log.state.files as files_module
 import indextables.log.state.open as open_module
 import indextables.log.state.write as write_module
-from indextables.log.avro.manifest import read_manifest
+from indextables.log.avro.container import Container, read_container
+from indextables.log.avro.lockstep import Sieve
+from indextables.log.avro.manifest import _sifted, read_entries
 from indextables.log.state.model import State
 from indextables.log.state.read import decode_state
 
 _KEPT = 4000
 _states: dict[tuple[bytes, int], State] = {}
+_containers: dict[bytes, Container] = {}
 _manifests: dict[tuple[bytes, tuple[str, ...]], pa.Table] = {}
 
 
@@ -30,8 +33,13 @@ def _decode_state(name: str, data: bytes, version: int) -> State:
     return _remembered(_states, (data, version), lambda: decode_state(name, data, version))
 
 
-def _read_manifest(name: str, data: bytes, columns: Sequence[str]) -> pa.Table:
-    return _remembered(_manifests, (data, tuple(columns)), lambda: read_manifest(name, data, columns))
+def _read_container(name: str, data: bytes) -> Container:
+    return _remembered(_containers, data, lambda: read_container(name, data))
+
+
+def _read_entries(container: Container, data: bytes, columns: Sequence[str], sieve: Sieve, **how: bool) -> pa.Table:
+    key = (data, tuple(columns))
+    return _sifted(_remembered(_manifests, key, lambda: read_entries(container, data, columns, None, **how)), sieve)
 
 
 def _remembered(known: dict[Any, Any], key: Any, make: Any) -> Any:
@@ -47,5 +55,6 @@ def decoded_once() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for module in (cleanup_module, collect_module, open_module, write_module):
             stack.enter_context(mock.patch.object(module, "decode_state", _decode_state))
-        stack.enter_context(mock.patch.object(files_module, "read_manifest", _read_manifest))
+        stack.enter_context(mock.patch.object(files_module, "read_container", _read_container))
+        stack.enter_context(mock.patch.object(files_module, "read_entries", _read_entries))
         yield

@@ -60,13 +60,13 @@ def test_no_schedule_breaks_a_rule_at_length(block: int, record_property: Any) -
 
 @pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != "general"])
 def test_the_real_code_survives_the_scenarios_made_for_bugs(scenario: str, record_property: Any) -> None:
-    simulate(scenario, range(60), record_property)
+    simulate(scenario, range(40), record_property)
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != "general"])
 def test_the_real_code_survives_the_scenarios_made_for_bugs_at_length(scenario: str, record_property: Any) -> None:
-    simulate(scenario, range(3_000), record_property)
+    simulate(scenario, range(1_000), record_property)
 
 
 def test_a_seed_replays_to_the_same_trace() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.world import DAY, HOUR, LOG, MINUTE, MUTATIONS, Request, chance, short
+from sim.world import DAY, HOUR, MINUTE, MUTATIONS, Request, chance, short
 
 SAFETY_HOURS = 24
 """The safety age of the simulated tables."""
@@ -157,7 +157,3 @@ class Faults:
             return False
         self.fired.append(name)
         return True
-
-
-def is_version_key(key: str) -> bool:
-    return key.startswith(f"{LOG}0") and key.count(".") == 1

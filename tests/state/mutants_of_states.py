@@ -65,8 +65,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "tombstones-hide-nothing",
         "log/state/files.py",
-        "        if self._state.tombstones:\n",
-        "        if False:\n",
+        "dead=Dead(self._state.tombstones)",
+        "dead=Dead(())",
         (*tests(STATE, "test_apply_tombstones"), *tests(PRUNING, "test_partition_pruning_with_tombstones")),
     ),
     Mutant(
@@ -79,8 +79,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "ten-thousand-tombstones-at-most",
         "log/state/files.py",
-        "dead = pa.array(sorted(self._state.tombstones), pa.string())",
-        "dead = pa.array(sorted(self._state.tombstones)[:10_000], pa.string())",
+        "dead=Dead(self._state.tombstones)",
+        "dead=Dead(sorted(self._state.tombstones)[:10_000])",
         tests(STATE, "test_large_tombstone_list"),
     ),
     # Incremental states
@@ -239,8 +239,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "files-are-not-sorted",
         "log/state/bounds.py",
-        "return files.take(order), np.flatnonzero(starts)",
-        "return files, np.flatnonzero(starts)",
+        "return _in_order(files, order), starts",
+        "return files, starts",
         (
             *tests(COMPACTION, "test_compaction_preserves_partition_locality"),
             *tests(PRUNING, "test_partition_locality_sorting"),

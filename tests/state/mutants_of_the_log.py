@@ -26,8 +26,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "bounds-of-the-first-column-only",
         "log/state/bounds.py",
-        "    for column in columns:\n",
-        "    for column in columns[:1]:\n",
+        "] = {}\n    for column in columns:\n",
+        "] = {}\n    for column in columns[:1]:\n",
         tests(PRUNING, "test_partition_bounds_multiple_columns"),
     ),
     Mutant(
@@ -122,8 +122,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "keys-and-values-swapped",
         "log/avro/encode.py",
-        "_counted(_join([_texts(keys), _texts(items)]), lengths)",
-        "_counted(_join([_texts(items), _texts(keys)]), lengths)",
+        "    alike = _alike(keys, lengths)\n",
+        "    keys, items = items, keys\n    alike = _alike(keys, lengths)\n",
         tests(MIGRATION, "test_upgrade_preserves_partition_values", "test_upgrade_preserves_statistics"),
     ),
     Mutant(

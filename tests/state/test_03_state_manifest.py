@@ -94,7 +94,17 @@ def test_write_state_manifest() -> None:
         created_at=START_MS,
         manifests=(
             ManifestItem(
-                "manifests/m.avro", 9, 1, 2**40, {"day": ("a", None)}, 2, 7, "typed", 1234, "xxh3:0123456789abcdef"
+                "manifests/m.avro",
+                9,
+                1,
+                2**40,
+                {"day": ("a", None)},
+                2,
+                7,
+                "typed",
+                1234,
+                "xxh3:0123456789abcdef",
+                True,
             ),
             ManifestItem("manifests/n.avro", 3, live_entry_count=3),
         ),
@@ -128,6 +138,7 @@ def test_write_state_manifest() -> None:
         "boundsOrder": "typed",
         "length": 1234,
         "checksum": "xxh3:0123456789abcdef",
+        "mayRepeat": True,
     }
     assert record["manifests"][1]["partitionBounds"] is None
     assert record["tombstones"] == ["a", "b"]

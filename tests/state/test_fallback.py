@@ -9,6 +9,8 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import CorruptLog, LogWarning, VersionNotFound
+from indextables.log.commit import commit
+from indextables.log.conflicts import Change, Replace
 from indextables.log.open import open_log
 from indextables.log.snapshot import Snapshot
 from log.support import LOG, MemoryStore, make_log, version_key
@@ -181,3 +183,27 @@ def test_nothing_is_read_before_files_are_asked_for() -> None:
         assert t.version == 5
         assert t.history().num_rows == 6
         assert t.commit_files([add("f6", day="2024-01-06")]).version == 6
+
+
+def test_an_older_state_without_its_version_file_is_not_another_implementations() -> None:
+    """Clean-up keeps a state longer than the version file of its number. Falling back to it must not turn the table into one
+    that is committed by states: the next commit would then be a state, and shadow a version that someone else wrote.
+    """
+    store = MemoryStore()
+    two_states(store)
+    log = make_log(store)
+    held = open_log(log)
+    for number in (1, 2):
+        del store.objects[version_key(number)]
+    older, newer = ({item["path"] for item in stored_state(store, number)["manifests"]} for number in (2, 4))
+    for path in newer - older:
+        del store.objects[f"{LOG}/{path}"]
+    with pytest.warns(LogWarning):
+        again = open_log(make_log(store), whole=True)
+    assert (again.version, again.base, again.state_committed) == (5, 2, False)
+    change = Change(adds=(add("new", day="2024-01-09"),), replace=Replace())
+    with pytest.warns(LogWarning):
+        done = commit(log, held, change, operation="OVERWRITE")
+    assert done.snapshot.version == 6
+    assert version_key(6) in store.objects
+    assert state_key(6) not in store.objects

@@ -131,6 +131,7 @@ def test_both_read_our_states(java: Dumped, folder: Path) -> None:
         low, high = (item.bounds or {})["day"]
         assert theirs["partitionBounds"] == {"day": {"min": low, "max": high}}
         assert (theirs["length"], theirs["checksum"]) == (item.length, item.checksum)
+        assert (theirs["mayRepeat"] or False) == item.may_repeat
         assert (theirs["path"], theirs["numEntries"]) == (item.path, item.num_entries)
         entries_read += java[f"table/_transaction_log/{item.path}"][1]
     assert by_java["transactions"] == [

@@ -101,6 +101,7 @@ def commit(
         _check_upload_age(log, current, uploads_began)
         now_ms = max(log.clock.wall_ms(), current.timestamp + 1)
         current, decision = _decide(log, change, read, current, now_ms)
+        _check_writable(log, current)
         if decision.actions is None:
             return Committed(current, txn_id, written=False, reason=decision.reason, metrics={})
         number = current.version + 1

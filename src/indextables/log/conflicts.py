@@ -299,6 +299,9 @@ def check_change(change: Change) -> None:
     if len(set(merged)) != len(merged):
         twice = next(path for path in merged if merged.count(path) > 1)
         raise CommitError(f"a commit merges {twice!r} twice; its rows would be doubled", path=twice)
+    negative = next((add for add in adds if isinstance(add.size, int) and add.size < 0), None)
+    if negative is not None:
+        raise SchemaError(f"{negative.path!r} cannot be added: its size is {negative.size}", path=negative.path)
     if _unreadable(adds):
         for add in adds:
             if why := _unreadable([add]):

@@ -7,6 +7,7 @@ none of them. The base is a table, or something that reads one when it is needed
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ class FileSource(Protocol):
         """All of them."""
         ...
 
-    def matching(self, where: Predicate, schema: pa.Schema) -> pa.Table:
+    def matching(self, where: Predicate, schema: pa.Schema, partition_columns: Sequence[str] = ()) -> pa.Table:
         """At least those that may hold a row for which `where` is true."""
         ...
 
@@ -68,7 +69,7 @@ class FileSet:
         """Live files without those that cannot hold a row for which `where` is true."""
         known, versions = self._since(stop_at_folded=True)
         if known is None and not isinstance(self.base, pa.Table):
-            known = self.base.matching(where, schema)
+            known = self.base.matching(where, schema, partition_columns)
         files = fold(known if known is not None else _whole(self.base), versions)
         return prune_files(files, where, schema, partition_columns)
 

@@ -245,6 +245,8 @@ def _version_at(log: TableLog, timestamp_ms: int) -> int:
     if timestamp_ms >= newest.timestamp:
         return newest.version
     listed = sorted(number for number in list_versions(log.store, 0).versions if number <= newest.version)
+    if newest.version not in listed and not newest.state_committed:
+        raise _Vanished(f"version {newest.version}")  # so long ago was it the newest
     run = listed[_start_of_run(listed) :]
     times = _Times(log, newest, run)
     index = bisect_right(times, timestamp_ms) - 1

@@ -214,7 +214,9 @@ def _load(log: TableLog, found: _Found, version: int, how: _How) -> Snapshot:
     stored = hinted if hinted is not None and hinted.meta.key == meta.key else log.store.get(meta.key)
     if version not in listing.states:
         return load_checkpoint(log, version, stored, found.table_id)
-    there = version in listing.versions or _is_there(log, version_key(version))  # both may be newer than the listing
+    newer = [number for number in listing.states if number >= version]  # the files of older states may be cleaned up
+    there = any(number in listing.versions for number in newer)
+    there = there or _is_there(log, version_key(version))  # the state may be newer than the listing of versions
     snapshot = load_state(log, version, stored, found.version_zero, has_version_file=there)
     if how.whole:
         snapshot.file_set.table()

@@ -44,6 +44,7 @@ from indextables.core.predicate import (
     prefix_maximum,
 )
 from indextables.core.values import column_from_text, from_text, has_text_form, is_text
+from indextables.log.avro.settle import integers
 
 _CUT_LENGTH: Final = 32
 _FIRST_BYTE_OF_E000: Final = 0xEE
@@ -221,7 +222,7 @@ def _lookup_chunk(maps: pa.MapArray, key: str) -> pa.Array:
     absent = places < 0
     if maps.null_count:
         absent |= maps.is_null().to_numpy(zero_copy_only=False)
-    return maps.items.take(pa.array(places, mask=absent)).cast(pa.string())
+    return maps.items.take(integers(places, absent)).cast(pa.string())
 
 
 class _Json(msgspec.Struct, rename="camel"):

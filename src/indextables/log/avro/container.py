@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import msgspec
@@ -29,10 +29,12 @@ _MAX_BLOCK_BYTES = 1 << 31
 
 @dataclass(frozen=True)
 class Block:
-    """Some records: how many, and their bytes, still compressed."""
+    """Some records: how many, their bytes, still compressed, and where the whole block begins and ends in the file."""
 
     count: int
     data: memoryview
+    start: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Container:
     schema: Any
     codec: str
     blocks: tuple[Block, ...]
+    metadata: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -79,7 +82,7 @@ def read_container(name: str, data: bytes) -> Container:
     if codec not in CODECS:
         _corrupt(name, f"its codec is {codec!r}, known are {', '.join(CODECS)}")
     blocks = tuple(_read_blocks(name, view, position, sync))
-    return Container(name, _read_schema(name, metadata), codec, blocks)
+    return Container(name, _read_schema(name, metadata), codec, blocks, metadata)
 
 
 def _read_schema(name: str, metadata: dict[str, bytes]) -> Any:
@@ -93,6 +96,7 @@ def _read_blocks(name: str, view: memoryview, position: int, sync: bytes) -> Ite
     if len(sync) != len(b"0123456789abcdef"):
         _corrupt(name, "its header is cut off")
     while position < len(view):
+        start = position
         count, position = read_long(name, view, position)
         size, position = read_long(name, view, position)
         if count < 0 or not 0 <= size <= _MAX_BLOCK_BYTES:
@@ -100,7 +104,7 @@ def _read_blocks(name: str, view: memoryview, position: int, sync: bytes) -> Ite
         end = position + size
         if bytes(view[end : end + 16]) != sync:
             _corrupt(name, f"the block at byte {position} is cut off, or its sync marker is wrong")
-        yield Block(count, view[position:end])
+        yield Block(count, view[position:end], start, end + 16)
         position = end + 16
 
 
@@ -206,15 +210,21 @@ def encode_bytes(data: bytes) -> bytes:
     return encode_long(len(data)) + data
 
 
-def write_container(schema_json: bytes, codec: str, level: int, blocks: Iterable[tuple[int, Any]]) -> bytes:
-    """A file of these blocks, each a number of records and their bytes."""
+def write_container(
+    schema_json: bytes,
+    codec: str,
+    level: int,
+    blocks: Iterable[tuple[int, Any]],
+    more: Callable[[], Mapping[str, bytes]] = dict,
+) -> bytes:
+    """A file of these blocks, each a number of records and their bytes. `more` is asked for metadata once they are made."""
     sync = os.urandom(16)
-    metadata = {"avro.schema": schema_json, "avro.codec": codec.encode()}
+    body: list[bytes] = []
+    for count, data in blocks:
+        packed = compress(codec, level, data)
+        body += [encode_long(count), encode_long(len(packed)), packed, sync]
+    metadata = {"avro.schema": schema_json, "avro.codec": codec.encode(), **more()}
     header = [MAGIC, encode_long(len(metadata))]
     for key, value in metadata.items():
         header += [encode_bytes(key.encode()), encode_bytes(value)]
-    parts = [*header, encode_long(0), sync]
-    for count, data in blocks:
-        packed = compress(codec, level, data)
-        parts += [encode_long(count), encode_long(len(packed)), packed, sync]
-    return b"".join(parts)
+    return b"".join([*header, encode_long(0), sync, *body])

@@ -30,7 +30,7 @@ def decode_records(container: Container) -> list[Any]:
         for _ in range(count):
             try:
                 record, position = read(data, position)
-            except (IndexError, TypeError, struct.error, UnicodeDecodeError) as error:
+            except (IndexError, TypeError, struct.error, UnicodeDecodeError, RecursionError) as error:
                 raise CorruptLog(
                     f"{container.name} is damaged: a record cannot be read ({error})", object=container.name
                 ) from error
@@ -65,6 +65,8 @@ class _Compiler:
         match kind:
             case "record" | "error":
                 return self._record(schema, schema.get("namespace", namespace))
+            case "array" if schema.get("items") == "string":
+                return self._texts
             case "array":
                 return self._array(self.compile(schema.get("items"), namespace))
             case "map":
@@ -115,6 +117,30 @@ class _Compiler:
                     items.append(value)
 
         return read
+
+    def _texts(self, data: bytes, position: int) -> tuple[list[str], int]:
+        """A list of texts, without a call for each: tombstones come by the ten thousand."""
+        items: list[str] = []
+        while True:
+            count, position = self._count(data, position)
+            if count == 0:
+                return items, position
+            for _ in range(count):
+                length = data[position]
+                if length < 0x80:
+                    position += 1
+                elif data[position + 1] < 0x80:
+                    length = length & 0x7F | data[position + 1] << 7
+                    position += 2
+                else:
+                    text, position = self._string(data, position)
+                    items.append(text)
+                    continue
+                end = position + (length >> 1)
+                if length & 1 or end > len(data):
+                    raise CorruptLog(f"{self._name} is damaged: a text is cut off", object=self._name)
+                items.append(data[position:end].decode())
+                position = end
 
     def _map(self, item: Reader) -> Reader:
         def read(data: bytes, position: int) -> tuple[Any, int]:

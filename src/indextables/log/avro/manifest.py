@@ -1,48 +1,153 @@
 """A manifest's bytes ⇄ a table of files.
 
-Large manifests are read by DataFusion's native reader, which is imported when the first one is met. It takes a damaged or cut
-file for a shorter one, so the file was taken apart and counted before (`container.py`), and what DataFusion cannot read, or
-reads as another number of rows, is read again one record at a time.
+Large manifests are read by DataFusion's native reader (`native.py`). It takes a damaged or cut file for a shorter one, so the
+file was taken apart and counted before (`container.py`), and what DataFusion cannot read, or reads as another number of rows,
+is read again one record at a time.
 """
 
 from __future__ import annotations
 
 import logging
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.core.errors import CorruptLog
-from indextables.log.avro.container import Container, read_container, write_container
+from indextables.core.errors import CorruptLog, UnsafePath
+from indextables.log.avro.container import Block, Container, decompress, read_container, write_container
 from indextables.log.avro.decode import decode_records
-from indextables.log.avro.encode import encode_blocks
+from indextables.log.avro.decoders import DECODERS
+from indextables.log.avro.encode import RECORD_FIELD, cut, encode_records, record_lengths
+from indextables.log.avro.lockstep import (
+    LENGTHS_KEY,
+    Irregular,
+    Lockstep,
+    Numbers,
+    Sieve,
+    can_read,
+    pack_lengths,
+    unpack_lengths,
+)
+from indextables.log.avro.native import native_batches, usable
 from indextables.log.avro.schemas import FILE_ENTRY, FILE_ENTRY_JSON
+from indextables.log.avro.settle import integers, nothing, settled
 from indextables.log.files import FILE_SCHEMA
 
 logger = logging.getLogger("indextables")
 
+NULL_FIELDS_KEY = "indextables.nullFields"
+"""In the file's metadata: the fields that are null in every record, so that a reader need not decode them. Believed only in
+files whose checksum was compared."""
+
+_FEW = 70
 _SMALL = 1000
+_FEW_COLUMNS = 6
+_ROWS_PER_THREAD = 25_000
+_NULLABLE = frozenset(field.name for field in FILE_SCHEMA if field.nullable)
+_EARLY = ("path", "partitionValues")
 _DEFAULTS: dict[str, Any] = {"dataChange": True, "hasFooterOffsets": False, "partitionValues": []}
 
 
 def write_manifest(files: pa.Table, *, codec: str, level: int) -> bytes:
-    """Files as an Avro file."""
-    return write_container(FILE_ENTRY_JSON, codec, level, encode_blocks(files, FILE_ENTRY))
+    """Files as an Avro file, with the lengths of its records and the fields that are always null in its metadata."""
+    lengths = []
+    empty = ",".join(null_fields(files)).encode()
+
+    def blocks() -> Iterator[tuple[int, pa.Buffer]]:
+        for records in encode_records(files, FILE_ENTRY):
+            lengths.append(record_lengths(records))
+            yield from cut(records)
+
+    return write_container(
+        FILE_ENTRY_JSON,
+        codec,
+        level,
+        blocks(),
+        lambda: {LENGTHS_KEY: pack_lengths(lengths), NULL_FIELDS_KEY: empty},
+    )
+
+
+def null_fields(files: pa.Table) -> list[str]:
+    """The fields that are null in all files: counted, or, where files are records, as the manifests said that they are from."""
+    if RECORD_FIELD.name in files.column_names:
+        return _named_fields((files.schema.metadata or {}).get(NULL_FIELDS_KEY.encode(), b""))
+    return [f.name for f in FILE_SCHEMA if f.nullable and files.column(f.name).null_count == files.num_rows]
+
+
+def with_null_fields(records: pa.Table, names: Collection[str]) -> pa.Table:
+    """Files as records, with a note of the fields that are null in all of them."""
+    return records.replace_schema_metadata({NULL_FIELDS_KEY: ",".join(sorted(names))})
+
+
+def _named_fields(text: bytes) -> list[str]:
+    return [name for name in text.decode("utf-8", "replace").split(",") if name in _NULLABLE]
 
 
 def read_manifest(name: str, data: bytes, columns: Sequence[str] | None = None) -> pa.Table:
     """The files in a manifest: all columns of FILE_SCHEMA, or those asked for. Fields of later writers are ignored."""
-    container = read_container(name, data)
+    return read_entries(read_container(name, data), data, columns)
+
+
+def read_entries(
+    container: Container,
+    data: bytes,
+    columns: Sequence[str] | None = None,
+    sieve: Sieve | None = None,
+    *,
+    selective: bool = False,
+    checked: bool = False,
+) -> pa.Table:
+    """The same, of a manifest that was taken apart already.
+
+    The sieve gets the entries some thousand at a time, at times only their paths and partition values, and says which of them
+    to keep. What it drops is gone before more are read. `selective` says that it may drop most of them, or that there are too few
+    to load a library for, `checked` that the file is known to be as it was written.
+    """
     schema = FILE_SCHEMA if columns is None else pa.schema([FILE_SCHEMA.field(column) for column in columns])
     fields = _fields(container)
-    if container.count > _SMALL:
-        found = _read_natively(data, container, schema, fields)
-        if found is not None:
-            return found
-    return _from_records(name, decode_records(container), schema)
+    large = container.count > _SMALL
+    found = None
+    if container.count > _FEW and (not large or selective or len(schema) <= _FEW_COLUMNS):
+        found = _read_in_step(container, schema, sieve, checked=checked)
+    if found is None and not selective and not usable():
+        found = _read_in_step(container, schema, sieve, checked=checked)
+    if found is None and large and usable():
+        absent = _named_fields(container.metadata.get(NULL_FIELDS_KEY, b"")) if checked else []
+        found = _read_natively(data, container, schema, fields - set(absent), sieve)
+    if found is None:
+        found = _sifted(_from_records(container.name, decode_records(container), schema), sieve)
+    return found
+
+
+def read_records(
+    container: Container, data: bytes, columns: Sequence[str], sieve: Sieve | None = None, *, checked: bool = False
+) -> pa.Table:
+    """Some columns, and the entries as they would be written: what a manifest of ours has is copied, others are encoded."""
+    schema = pa.schema([*(FILE_SCHEMA.field(column) for column in columns), RECORD_FIELD])
+    found = _read_in_step(container, schema, sieve, checked=checked) if container.schema == FILE_ENTRY else None
+    if found is None:
+        return with_records(read_entries(container, data, None, sieve), columns)
+    return with_null_fields(found, _named_fields(container.metadata.get(NULL_FIELDS_KEY, b"")) if checked else ())
+
+
+def with_records(files: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Some columns of files, and the files as records."""
+    records = pa.chunked_array(encode_records(files, FILE_ENTRY), RECORD_FIELD.type)
+    return with_null_fields(files.select(columns).append_column(RECORD_FIELD, records), null_fields(files))
+
+
+def _sifted(entries: pa.Table, sieve: Sieve | None) -> pa.Table:
+    rows = None if sieve is None else sieve(entries)
+    if rows is None:
+        return entries
+    chosen = integers(rows)
+    kept = [
+        nothing(len(rows), column.type) if column.null_count == len(column) else column.take(chosen)
+        for column in entries.columns
+    ]
+    return pa.Table.from_arrays(kept, schema=entries.schema)
 
 
 def _fields(container: Container) -> set[str]:
@@ -60,35 +165,117 @@ def _fields(container: Container) -> set[str]:
     return fields
 
 
-def _read_natively(data: bytes, container: Container, schema: pa.Schema, fields: set[str]) -> pa.Table | None:
-    import datafusion
+def _read_in_step(
+    container: Container, schema: pa.Schema, sieve: Sieve | None, *, checked: bool = False
+) -> pa.Table | None:
+    packed = container.metadata.get(LENGTHS_KEY)
+    if packed is None or not can_read(container.schema, schema.names):
+        return None
+    reader = Lockstep(container.schema["fields"], schema, _EARLY, sieve, checked=checked)
+    try:
+        lengths = unpack_lengths(packed, container.count)
+        calls = [
+            partial(_pieces, container, reader, schema, blocks, lengths[first:]) for blocks, first in _groups(container)
+        ]
+        pieces = [call() for call in calls] if container.count <= _SMALL else DECODERS.together(calls)
+    except Irregular as error:
+        logger.info("%s: its records cannot be read in step (%s)", container.name, error)
+        return None
+    return pa.concat_tables([schema.empty_table(), *pieces])
 
+
+def _groups(container: Container) -> Iterator[tuple[Sequence[Block], int]]:
+    """Blocks that are decoded by one thread, and the number of their first record."""
+    blocks: list[Block] = []
+    first = count = 0
+    for block in container.blocks:
+        if blocks and count + block.count > _ROWS_PER_THREAD:
+            yield blocks, first
+            blocks, first, count = [], first + count, 0
+        blocks.append(block)
+        count += block.count
+    if blocks:
+        yield blocks, first
+
+
+def _pieces(
+    container: Container, reader: Lockstep, schema: pa.Schema, blocks: Sequence[Block], lengths: Numbers
+) -> pa.Table:
+    pieces = [schema.empty_table()]
+    at = 0
+    for block in blocks:
+        data = decompress(container.name, container.codec, block.data)
+        columns = reader.read(data, lengths[at : at + block.count])
+        at += block.count
+        if columns:
+            rows = len(next(iter(columns.values())))
+            whole = [
+                _complete(container.name, f, columns[f.name]) if f.name in columns else _absent(container.name, f, rows)
+                for f in schema
+            ]
+            pieces.append(pa.Table.from_arrays(whole, schema=schema))
+    table = pa.concat_tables(pieces)
+    return table if RECORD_FIELD.name in schema.names else settled(table)
+
+
+def _read_natively(
+    data: bytes, container: Container, schema: pa.Schema, fields: set[str], sieve: Sieve | None
+) -> pa.Table | None:
     columns = [name for name in schema.names if name in fields]
-    with tempfile.NamedTemporaryFile(suffix=".avro") as file:
-        file.write(data)
-        file.flush()
-        try:
-            frame = datafusion.SessionContext().read_avro(file.name).select(*(f'"{column}"' for column in columns))
-            table = pa.Table.from_batches(frame.collect(), frame.schema())
-            return _conform(container.name, table, schema) if table.num_rows == container.count else None
-        except Exception as error:  # noqa: BLE001 - whatever it is, the slow reader has the last word
-            logger.info("%s: DataFusion cannot read it (%s)", container.name, error)
-            return None
+    calls = [
+        partial(_native_pieces, container, data, blocks, schema, columns, sieve) for blocks, _ in _groups(container)
+    ]
+    try:
+        pieces = DECODERS.together(calls)
+    except UnsafePath:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, the slow reader has the last word
+        logger.info("%s: DataFusion cannot read it (%s)", container.name, error)
+        return None
+    return pa.concat_tables([schema.empty_table(), *pieces])
 
 
-def _conform(name: str, table: pa.Table, schema: pa.Schema) -> pa.Table:
+def _native_pieces(
+    container: Container,
+    data: bytes,
+    blocks: Sequence[Block],
+    schema: pa.Schema,
+    columns: Sequence[str],
+    sieve: Sieve | None,
+) -> pa.Table:
+    """Some blocks, as a file of their own."""
+    view = memoryview(data)
+    pieces = [schema.empty_table()]
+    seen = 0
+    with native_batches(
+        [view[: container.blocks[0].start], view[blocks[0].start : blocks[-1].end]], columns
+    ) as batches:
+        for batch in batches:
+            seen += batch.num_rows
+            pieces.append(_sifted(_conform(container.name, batch, schema), sieve))
+    if seen != sum(block.count for block in blocks):
+        raise ValueError(f"{seen} records of {sum(block.count for block in blocks)} were read")
+    return settled(pa.concat_tables(pieces))
+
+
+def _conform(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
     columns = []
     for field in schema:
-        if field.name not in table.column_names:
-            columns.append(_absent(name, field, table.num_rows))
+        index = batch.schema.get_field_index(field.name)
+        if index < 0:
+            columns.append(_absent(name, field, batch.num_rows))
             continue
-        columns.append(_complete(name, field, table.column(field.name).cast(field.type)))
+        column = batch.column(index)
+        if field.nullable and column.null_count == len(column):
+            columns.append(nothing(len(column), field.type))
+        else:
+            columns.append(_complete(name, field, column.cast(field.type)))
     return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _absent(name: str, field: pa.Field, rows: int) -> pa.Array:
     if field.nullable:
-        return pa.nulls(rows, field.type)
+        return nothing(rows, field.type)
     if field.name in _DEFAULTS:
         return pa.repeat(pa.scalar(_DEFAULTS[field.name], field.type), rows)
     raise CorruptLog(f"{name}: its entries have no {field.name}", object=name)

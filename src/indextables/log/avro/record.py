@@ -26,6 +26,8 @@ def encode_record(schema: Any, value: Any) -> bytes:
         case "boolean":
             return b"\x01" if value else b"\x00"
         case "int" | "long":
+            if not -(2**63) <= value < 2**63:
+                raise ValueError(f"{value} is no 64-bit number")
             return encode_long(value)
         case "string":
             return encode_bytes(value.encode())

@@ -86,6 +86,7 @@ _MANIFEST_ITEM = {
         {"name": "boundsOrder", "type": _optional("string"), "default": None},
         {"name": "length", "type": _optional("long"), "default": None},
         {"name": "checksum", "type": _optional("string"), "default": None},
+        {"name": "mayRepeat", "type": _optional("boolean"), "default": None},
     ],
 }
 

@@ -1,8 +1,9 @@
-"""What compaction does besides writing: cutting at partition borders, and one name for each schema."""
+"""What compaction does besides writing: gathering what is live, cutting at partition borders, and one name for each schema."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.schema_hash import schema_hash
+from indextables.log.avro.manifest import null_fields, with_null_fields, with_records
+from indextables.log.files import files_table
+from indextables.log.state.dead import Dead
+from indextables.log.state.files import last_of_each_path, load_manifest
+from indextables.log.state.model import State
+from indextables.log.state.plan import Delta
+from indextables.log.tablelog import TableLog
+
+COLUMNS = ("path", "partitionValues", "size", "docMappingRef", "addedAtVersion")
+"""By which files are gathered, sorted, cut and described."""
+
+
+def live_records(log: TableLog, state: State, delta: Delta) -> pa.Table:
+    """A state's live files and those added since, as records: entries are moved as they are, not decoded and encoded again."""
+    dead = Dead(state.tombstones | delta.removed | delta.added.keys())
+    load = partial(load_manifest, log, state.version, columns=COLUMNS, dead=dead, records=True)
+    tables = log.side_by_side([partial(load, item=item) for item in state.manifests])
+    added = list(delta.added.values())
+    fresh = files_table([a for a, _, _ in added], [v for _, v, _ in added], [t for _, _, t in added])
+    tables.append(with_records(fresh, COLUMNS))
+    empty = set.intersection(*(set(null_fields(table)) for table in tables))
+    return with_null_fields(last_of_each_path(pa.concat_tables(tables)), empty)
 
 
 def cut_at_partitions(files: pa.Table, starts: np.ndarray[Any, np.dtype[np.int64]], most: int) -> list[pa.Table]:

@@ -6,7 +6,7 @@ about one partition reads the manifests whose bounds let it in and no others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,11 +18,21 @@ import xxhash
 from indextables.core.errors import CorruptLog
 from indextables.core.metrics import METRICS
 from indextables.core.predicate import Predicate, may_match
-from indextables.log.avro.manifest import read_manifest
+from indextables.log.avro.container import read_container
+from indextables.log.avro.lockstep import Numbers
+from indextables.log.avro.manifest import read_entries, read_records
+from indextables.log.avro.settle import integers
 from indextables.log.files import FILE_SCHEMA
-from indextables.log.skipping import manifest_bounds
+from indextables.log.skipping import manifest_bounds, prune_files
+from indextables.log.state.dead import Dead, may_repeat
 from indextables.log.state.model import ManifestItem, State, manifest_key
-from indextables.log.tablelog import TableLog, check_paths
+from indextables.log.tablelog import TableLog, check_path_column
+
+_FEW = 150_000
+"""Up to so many files are read before DataFusion has been loaded and has warmed up."""
+
+Where = Callable[[pa.Table], pa.Table]
+"""Files → those of them that may matter."""
 
 
 class StateFiles:
@@ -44,11 +54,12 @@ class StateFiles:
             self._table = self._read(self._state.manifests, FILE_SCHEMA.names)
         return self._table
 
-    def matching(self, where: Predicate, schema: pa.Schema) -> pa.Table:
-        """Live files of the manifests that may hold what `where` asks for."""
+    def matching(self, where: Predicate, schema: pa.Schema, partition_columns: Sequence[str] = ()) -> pa.Table:
+        """Live files that may hold what `where` asks for, from the manifests that may."""
         if self._table is not None:
             return self._table
-        return self._read([item for item in self._state.manifests if may_hold(item, where, schema)], FILE_SCHEMA.names)
+        items = [item for item in self._state.manifests if item.may_repeat or may_hold(item, where, schema)]
+        return self._read(items, FILE_SCHEMA.names, lambda files: prune_files(files, where, schema, partition_columns))
 
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Some columns of all live files."""
@@ -59,23 +70,25 @@ class StateFiles:
     def __reduce__(self) -> tuple[Any, ...]:
         return StateFiles, (self._log, self._state)
 
-    def _read(self, items: Sequence[ManifestItem], names: Sequence[str]) -> pa.Table:
+    def _read(self, items: Sequence[ManifestItem], names: Sequence[str], where: Where | None = None) -> pa.Table:
         with METRICS.timed("indextables.state.read.duration_ms"):
-            found = self._read_now(items, names)
+            found = self._read_now(items, names, where)
         METRICS.observe("indextables.state.read.manifest_count", len(items))
         METRICS.observe("indextables.state.read.file_count", found.num_rows)
         return found
 
-    def _read_now(self, items: Sequence[ManifestItem], names: Sequence[str]) -> pa.Table:
-        wanted = list(dict.fromkeys(["path", *names]))
-        log = self._log
-        tables = log.side_by_side([partial(load_manifest, log, self._state.version, item, wanted) for item in items])
+    def _read_now(self, items: Sequence[ManifestItem], names: Sequence[str], where: Where | None) -> pa.Table:
+        wanted = list(dict.fromkeys(["path", "addedAtVersion", *names]))
+        log, version = self._log, self._state.version
+        ours = all(item.typed for item in items)
+        few = sum(item.num_entries for item in items) <= _FEW
+        load = partial(load_manifest, log, version, columns=wanted, dead=Dead(self._state.tombstones), few=few)
+        tables = log.side_by_side(
+            [partial(load, item=item, where=where if ours and not item.may_repeat else None) for item in items]
+        )
         schema = pa.schema([FILE_SCHEMA.field(name) for name in wanted])
         found = pa.concat_tables([schema.empty_table(), *tables])
-        if self._state.tombstones:
-            dead = pa.array(sorted(self._state.tombstones), pa.string())
-            found = found.filter(pc.invert(pc.is_in(found.column("path"), value_set=dead)))
-        return _last_of_each_path(found).select(names)
+        return last_of_each_path(found).select(names)
 
 
 def may_hold(item: ManifestItem, where: Predicate, schema: pa.Schema) -> bool:
@@ -83,8 +96,23 @@ def may_hold(item: ManifestItem, where: Predicate, schema: pa.Schema) -> bool:
     return may_match(where, manifest_bounds(item.bounds, schema, typed=item.typed))
 
 
-def load_manifest(log: TableLog, version: int, item: ManifestItem, columns: Sequence[str]) -> pa.Table:
-    """A manifest's entries. Its length, its checksum and the number of its entries must be what the state says."""
+def load_manifest(
+    log: TableLog,
+    version: int,
+    item: ManifestItem,
+    columns: Sequence[str],
+    *,
+    dead: Dead | None = None,
+    where: Where | None = None,
+    few: bool = False,
+    records: bool = False,
+) -> pa.Table:
+    """A manifest's entries: all, or those that are not dead and that `where` lets through; with their records, if asked for.
+
+    `few` says that all the manifests that are read together have few entries.
+
+    Its length, its checksum and the number of its entries must be what the state says, and every path inside the table.
+    """
     key = manifest_key(item.path, version)
     name = f"{log.url}/{key}"
     data = log.store.get(key).data
@@ -92,11 +120,31 @@ def load_manifest(log: TableLog, version: int, item: ManifestItem, columns: Sequ
         raise CorruptLog(f"{name} has {len(data)} bytes, state {version} says {item.length}", object=name)
     if item.checksum is not None and item.checksum != checksum(data):
         raise CorruptLog(f"{name} is damaged: its checksum is {checksum(data)}, not {item.checksum}", object=name)
-    table = read_manifest(name, data, columns)
-    if table.num_rows != item.num_entries:
-        raise CorruptLog(f"{name} has {table.num_rows} entries, state {version} says {item.num_entries}", object=name)
-    check_paths(log.url, table.column("path").to_pylist(), name)
-    return table
+    container = read_container(name, data)
+    if container.count != item.num_entries:
+        raise CorruptLog(f"{name} has {container.count} entries, state {version} says {item.num_entries}", object=name)
+
+    def check(entries: pa.Table) -> Numbers | None:
+        check_path_column(log.url, entries.column("path"), name)
+        return _kept(entries, dead, where)
+
+    checked = item.checksum is not None
+    if records:
+        return read_records(container, data, columns, check, checked=checked)
+    return read_entries(container, data, columns, check, selective=few or where is not None, checked=checked)
+
+
+def _kept(entries: pa.Table, dead: Dead | None, where: Where | None) -> Numbers | None:
+    """The rows to keep; None where that is all of them."""
+    rows = np.arange(entries.num_rows)
+    if dead:
+        gone = dead.rows(entries.column("path"))
+        rows = np.delete(rows, gone) if len(gone) else rows
+    if where is not None:
+        numbered = entries.append_column("row", integers(np.arange(entries.num_rows)))
+        found = where(numbered).column("row").to_numpy()
+        rows = found if len(rows) == entries.num_rows else np.intersect1d(rows, found, assume_unique=True)
+    return None if len(rows) == entries.num_rows else rows
 
 
 def checksum(data: bytes) -> str:
@@ -104,10 +152,12 @@ def checksum(data: bytes) -> str:
     return f"xxh3:{xxhash.xxh3_64_hexdigest(data)}"
 
 
-def _last_of_each_path(files: pa.Table) -> pa.Table:
-    """A path that was added again while it was live has two entries: the last one counts."""
-    if pc.count_distinct(files.column("path")).as_py() == files.num_rows:
+def last_of_each_path(files: pa.Table) -> pa.Table:
+    """A path that was added again while it was live has two entries: the later one counts, and of two equal ones the last."""
+    if not may_repeat(files.column("path")):
         return files
-    numbered = files.select(["path"]).append_column("row", pa.array(np.arange(files.num_rows)))
-    last = numbered.group_by("path").aggregate([("row", "max")]).column("row_max")
-    return files.take(pa.array(np.sort(last.to_numpy())))
+    numbered = files.select(["path", "addedAtVersion"]).append_column("row", integers(np.arange(files.num_rows)))
+    order = pc.sort_indices(numbered, sort_keys=[("addedAtVersion", "ascending"), ("row", "ascending")])
+    ranked = numbered.take(order).append_column("rank", integers(np.arange(files.num_rows)))
+    last = ranked.group_by("path").aggregate([("rank", "max")]).column("rank_max")
+    return files.take(integers(np.sort(ranked.column("row").take(last).to_numpy())))

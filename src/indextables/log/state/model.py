@@ -28,6 +28,9 @@ class ManifestItem:
     bounds_order: str | None = None
     length: int | None = None
     checksum: str | None = None
+    may_repeat: bool = False
+    """Whether it may hold later entries of paths that older manifests have, too. Nobody looked, because that would mean reading
+    all of them for every few files that are added."""
 
     @property
     def typed(self) -> bool:

@@ -44,6 +44,7 @@ def _json_record(name: str, data: bytes) -> dict[str, Any]:
 def _state(record: dict[str, Any], version: int) -> State:
     if record.get("formatVersion", 1) != 1:
         raise ValueError(f"format version {record['formatVersion']}, known is 1")
+    _check_kinds(record)
     if record["stateVersion"] != version:
         raise ValueError(f"it says it is state {record['stateVersion']}, but lies in the place of {version}")
     return State(
@@ -67,9 +68,49 @@ def _state(record: dict[str, Any], version: int) -> State:
     )
 
 
+_NUMBERS = (
+    "stateVersion",
+    "createdAt",
+    "numFiles",
+    "totalBytes",
+    "protocolVersion",
+    "commitTimestamp",
+    "timeTravelFloor",
+)
+_ITEM_NUMBERS = (
+    "numEntries",
+    "minAddedAtVersion",
+    "maxAddedAtVersion",
+    "tombstoneCount",
+    "liveEntryCount",
+    "length",
+)
+
+
+def _check_kinds(record: dict[str, Any]) -> None:
+    """JSON can hold anything anywhere; a state of other kinds of values is damaged, and must not be found so later."""
+    for name in _NUMBERS:
+        _check_number(record, name)
+    for item in record["manifests"]:
+        for name in _ITEM_NUMBERS:
+            _check_number(item, name)
+        if item["numEntries"] is None or item["numEntries"] < 0:
+            raise ValueError(f"a manifest has {item['numEntries']!r} entries")
+    texts = [*(record.get("tombstones") or ()), *(record.get("schemaRegistry") or {}).values()]
+    strange = next((text for text in texts if not isinstance(text, str)), None)
+    if strange is not None:
+        raise ValueError(f"{strange!r} stands where a text should")
+
+
+def _check_number(record: dict[str, Any], name: str) -> None:
+    value = record.get(name)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        raise ValueError(f"{name} is {value!r}, not a number")
+
+
 def _item(item: dict[str, Any]) -> ManifestItem:
     path = item["path"]
-    if not path or ".." in path.split("/") or path.startswith("/") or ":" in path:
+    if not path or {"..", ".", ""} & set(path.split("/")) or ":" in path or "\0" in path:
         raise ValueError(f"it names a manifest {path!r} outside the log")
     bounds = item.get("partitionBounds")
     return ManifestItem(
@@ -83,6 +124,7 @@ def _item(item: dict[str, Any]) -> ManifestItem:
         bounds_order=item.get("boundsOrder"),
         length=item.get("length"),
         checksum=item.get("checksum"),
+        may_repeat=bool(item.get("mayRepeat")),
     )
 
 

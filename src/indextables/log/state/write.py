@@ -46,7 +46,7 @@ from indextables.log.pointer import Pointer, write_pointer
 from indextables.log.protocol import check_writable
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.bounds import partition_bounds, partition_order
-from indextables.log.state.compact import cut_at_partitions, normalised_schemas
+from indextables.log.state.compact import cut_at_partitions, live_records, normalised_schemas
 from indextables.log.state.files import StateFiles, checksum, load_manifest
 from indextables.log.state.model import TYPED, ManifestItem, State, shared_path, state_dir, state_key
 from indextables.log.state.plan import Delta, dead_by_manifest, delta_since, locate
@@ -54,6 +54,8 @@ from indextables.log.state.read import decode_state
 from indextables.log.tablelog import TableLog
 
 logger = logging.getLogger("indextables")
+
+_MOST_BYTES = 2**63 - 1
 
 Kind = Literal["incremental", "selective", "compacted"]
 CODEC_NAMES = {"zstd": "zstandard", "snappy": "snappy", "none": "null"}
@@ -124,7 +126,7 @@ def _make(log: TableLog, snapshot: Snapshot, *, compact: bool) -> tuple[State, K
     base = source.state
     delta = delta_since(base, snapshot.file_set.pending())
     if compact or _too_fragmented(log, base, delta):
-        return _compacted(log, snapshot), "compacted"
+        return _compacted(log, snapshot, base, delta), "compacted"
     located = locate(log, base, delta.to_locate)
     present = {path for paths in located.values() for path in paths}
     dead = base.tombstones | (delta.removed & present)
@@ -134,7 +136,7 @@ def _make(log: TableLog, snapshot: Snapshot, *, compact: bool) -> tuple[State, K
         located = locate(log, base, dead | delta.to_locate)
         many = _mostly_dead(log, base, dead_by_manifest(located, dead))
         if many is None:
-            return _compacted(log, snapshot), "compacted"
+            return _compacted(log, snapshot, base, delta), "compacted"
         rewrite |= many
     elif rewrite:
         located = locate(log, base, dead | delta.to_locate)
@@ -188,7 +190,7 @@ def _incremental(
     """The base's manifests, some rewritten without what is dead or was added again, and one for what is new."""
     gone = dead | delta.added.keys()
     kept: list[ManifestItem] = []
-    dead_now = dead_by_manifest(located, delta.removed)
+    dead_now = dead_by_manifest(located, delta.removed - base.tombstones)
     for number, item in enumerate(base.manifests):
         if number in rewrite:
             kept += _rewritten(log, snapshot, base, item, gone)
@@ -202,11 +204,16 @@ def _incremental(
                 live_entry_count=item.live_entry_count - lost,
             )
         )
-    dropped = {path for number in rewrite for path in located.get(number, ())}
+    rewritten = {path for number in rewrite for path in located.get(number, ())}
+    dropped = rewritten - {path for number, there in located.items() if number not in rewrite for path in there}
     tombstones = frozenset(dead) - dropped - delta.added.keys()
     added = list(delta.added.values())
     fresh = files_table([a for a, _, _ in added], [v for _, v, _ in added], [t for _, _, t in added])
-    items = kept + _write_all(log, snapshot, _sorted_pieces(log, snapshot, fresh)) if added else kept
+    items = kept
+    if added:
+        unseen = not delta.added.keys() <= delta.to_locate
+        new = _write_all(log, snapshot, _sorted_pieces(log, snapshot, fresh))
+        items = kept + [replace(item, may_repeat=unseen) for item in new]
     removed_bytes, replaced = _lost_bytes(log, base, located, delta)
     return _state(
         snapshot,
@@ -238,20 +245,27 @@ def _rewritten(
     entries = load_manifest(log, base.version, item, FILE_SCHEMA.names)
     hidden = pa.array(sorted(gone), pa.string())
     entries = entries.filter(pc.invert(pc.is_in(entries.column("path"), value_set=hidden)))
-    return _write_all(log, snapshot, [entries]) if entries.num_rows else []
+    if not entries.num_rows:
+        return []
+    return [replace(new, may_repeat=item.may_repeat) for new in _write_all(log, snapshot, [entries])]
 
 
-def _compacted(log: TableLog, snapshot: Snapshot) -> State:
-    files, registry = normalised_schemas(
-        snapshot.files, snapshot.registry, log.options[opt.STATE_SCHEMA_RENORMALIZE_THRESHOLD]
-    )
+def _compacted(log: TableLog, snapshot: Snapshot, base: State | None = None, delta: Delta | None = None) -> State:
+    """Everything anew: by moving the records of the base, or from the files where they are known or get other schemas."""
+    threshold = log.options[opt.STATE_SCHEMA_RENORMALIZE_THRESHOLD]
+    moved = None
+    if base is not None and delta is not None and snapshot.file_set.folded is None:
+        moved = live_records(log, base, delta)
+    files, registry = normalised_schemas(snapshot.files if moved is None else moved, snapshot.registry, threshold)
+    if moved is not None and files is not moved:
+        files, registry = normalised_schemas(snapshot.files, snapshot.registry, threshold)
     items = _write_all(log, snapshot, _sorted_pieces(log, snapshot, files))
     state = _state(
         snapshot,
         items,
         frozenset(),
         num_files=files.num_rows,
-        total_bytes=pc.sum(files.column("size")).as_py() or 0,
+        total_bytes=_sum(files.column("size")),
     )
     return replace(state, registry={**state.registry, **registry})
 
@@ -330,8 +344,15 @@ def _state(
         commit_timestamp=snapshot.timestamp,
         floor=snapshot.floor,
         num_files=num_files,
-        total_bytes=total_bytes,
+        total_bytes=min(total_bytes, _MOST_BYTES),
     )
+
+
+def _sum(sizes: pa.ChunkedArray) -> int:
+    """Sizes that are nonsense must not make a sum of 64 bits turn around."""
+    high = pc.sum(pc.shift_right(sizes, 32)).as_py() or 0
+    low = pc.sum(pc.bit_wise_and(sizes, 2**32 - 1)).as_py() or 0
+    return (int(high) << 32) + int(low)
 
 
 def encode_state(state: State, level: int) -> bytes:
@@ -375,6 +396,7 @@ def _item_record(item: ManifestItem) -> dict[str, Any]:
         "boundsOrder": item.bounds_order,
         "length": item.length,
         "checksum": item.checksum,
+        "mayRepeat": item.may_repeat or None,
     }
 
 

@@ -1,0 +1,60 @@
+"""Importing the package and opening a table stays light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+
+from indextables import AddAction, Table
+
+HEAVY = ("pyspark", "datafusion", "sqlglot", "tantivy", "vortex")
+_OPEN = """
+import indextables
+table = indextables.Table.open({url!r})
+assert table.files().num_rows == {files}
+{more}
+"""
+
+
+def imported(code: str) -> set[str]:
+    """The packages that Python imports while it runs, by its own account."""
+    done = subprocess.run([sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, check=True)
+    lines = [line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.split(".")[0] for line in lines}
+
+
+def a_table(where: Path, files: int) -> Path:
+    table = Table.create(where, pa.schema([("id", pa.int64()), ("day", pa.string())]), partition_by=["day"])
+    table.commit_files(adds=[AddAction(f"day=1/f{number}.split", {"day": "1"}, size=1) for number in range(files)])
+    table.checkpoint()
+    return where
+
+
+def test_opening_and_listing_a_table_loads_nothing_heavy(tmp_path: Path) -> None:
+    url = str(a_table(tmp_path / "t", 20_000))
+    found = imported(_OPEN.format(url=url, files=20_000, more=""))
+    assert "pyarrow" in found, "or this measures nothing"
+    assert found.isdisjoint(HEAVY), found & set(HEAVY)
+
+
+def test_a_filter_loads_the_sql_tokenizer_and_nothing_else(tmp_path: Path) -> None:
+    url = str(a_table(tmp_path / "t", 10))
+    more = "assert table.files(\"day = '2'\").num_rows == 0"
+    found = imported(_OPEN.format(url=url, files=10, more=more))
+    assert found & set(HEAVY) == {"sqlglot"}
+
+
+def test_datafusion_is_loaded_for_what_only_it_reads_fast(tmp_path: Path) -> None:
+    url = str(a_table(tmp_path / "t", 2_000))
+    options = {"spark.indextables.transaction.cache.enabled": False}
+    more = f"""
+import indextables.log.state.files
+indextables.log.state.files._FEW = 100
+indextables.Table.open({url!r}, options={options!r}).files()
+"""
+    found = imported(_OPEN.format(url=url, files=2_000, more=more))
+    assert "datafusion" in found
+    assert "pyspark" not in found
