@@ -23,10 +23,11 @@ def test_snippets_run(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()
-    assert lines[0] == "['day=2026-01-02/part-0.split', 'day=2026-01-03/part-0.split']"
-    assert lines[1] == "0"
-    assert lines[2] == "1"
-    assert lines[-1] == "['day=2026-01-03/part-0.split']"
+    assert lines[0] == "300"
+    assert lines[1].count("'id': 7") == 2
+    assert "'message': 'disk 7 is full'" in lines[1]
+    assert lines[2:4] == ["0", "1000"]
+    assert "pyarrow.Table" in lines[4]
 
 
 def test_the_example_is_about_twenty_lines() -> None:
