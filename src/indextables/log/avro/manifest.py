@@ -44,7 +44,7 @@ files whose checksum was compared."""
 _FEW = 70
 _SMALL = 1000
 _FEW_COLUMNS = 6
-_ROWS_PER_THREAD = 25_000
+_ROWS_PER_THREAD = 18_000
 _NULLABLE = frozenset(field.name for field in FILE_SCHEMA if field.nullable)
 _EARLY = ("path", "partitionValues")
 _DEFAULTS: dict[str, Any] = {"dataChange": True, "hasFooterOffsets": False, "partitionValues": []}

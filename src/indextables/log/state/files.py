@@ -28,7 +28,7 @@ from indextables.log.state.dead import Dead, may_repeat
 from indextables.log.state.model import ManifestItem, State, manifest_key
 from indextables.log.tablelog import TableLog, check_path_column
 
-_FEW = 150_000
+_FEW = 25_000
 """Up to so many files are read before DataFusion has been loaded and has warmed up."""
 
 Where = Callable[[pa.Table], pa.Table]
