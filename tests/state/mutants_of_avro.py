@@ -30,8 +30,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "lists-keep-their-last-item",
         "log/avro/decode.py",
-        "                    items.append(value)\n",
-        "                    items[:] = [value]\n",
+        "                items.append(data[position:end].decode())\n",
+        "                items[:] = [data[position:end].decode()]\n",
         tests(READER, "test_read_all_fields"),
     ),
     Mutant(
@@ -119,6 +119,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "log/avro/encode.py",
         "np.where(lengths[there] > k + 1, 0x80, 0)",
         "np.where(lengths[there] > k + 2, 0x80, 0)",
+        tests(WRITER, "test_write_multiple_entries"),
+    ),
+    Mutant(
+        "constant-numbers-are-one-more",
+        "log/avro/encode.py",
+        "return encode_long(int(values[0]))",
+        "return encode_long(int(values[0]) + 1)",
         tests(WRITER, "test_write_single_entry"),
     ),
     Mutant(

@@ -81,7 +81,7 @@ def test_write_with_zstd_compression() -> None:
     assert avro_header(light)[1] == avro_header(heavy)[1] == "zstandard"
     assert len(light) < len(plain) / 4
     assert len(heavy) < len(plain) / 4
-    assert heavy != light
+    assert len(heavy) < len(light)
     assert avro_records(light) == avro_records(heavy) == avro_records(plain) == as_entries(files)
 
 

@@ -218,7 +218,7 @@ def test_compaction_memory_efficiency() -> None:
     snapshot = grown(log, files, "day")
     done, peak = peak_of(lambda: written(log, snapshot))
     assert done.state.num_files == 100_000
-    assert peak < 2.5 * files.nbytes
+    assert peak < 1.8 * files.nbytes
 
 
 def test_compaction_preserves_partition_locality() -> None:
