@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 import vortex as vx
 
+from indextables.core.batches import pieces
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError, StorageError
 from indextables.core.predicate import Constant, Predicate, columns_of, evaluate
 from indextables.core.types import spark_json_to_arrow
@@ -88,7 +89,7 @@ class _Feed:
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         self._given = schema
         self.schema = stored_schema(schema)
-        self._pieces = (piece for batch in batches for piece in _pieces(batch))
+        self._pieces = (piece for batch in batches for piece in pieces(batch, _BLOCK_ROWS, _BLOCK_BYTES))
         self._next: pa.RecordBatch | None = None
         self.rows = 0
         self.exhausted = False
@@ -127,21 +128,6 @@ class _Feed:
                 f"a batch has the columns {', '.join(batch.schema.names)}, expected {', '.join(self._given.names)}"
             )
         return to_stored(batch, self._given)
-
-
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Slices of at most one block of rows, and of bounded bytes as far as rows can be told apart."""
-    for start in range(0, batch.num_rows, _BLOCK_ROWS):
-        yield from _halves(batch.slice(start, _BLOCK_ROWS))
-
-
-def _halves(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    if batch.num_rows > 1 and batch.nbytes > _BLOCK_BYTES:
-        middle = batch.num_rows // 2
-        yield from _halves(batch.slice(0, middle))
-        yield from _halves(batch.slice(middle))
-    else:
-        yield batch
 
 
 class _Errors:

@@ -24,6 +24,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.batches import pieces
 from indextables.core.errors import SchemaError
 from indextables.core.types import spark_type
 
@@ -38,7 +39,7 @@ def rows_in(data: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of `data` in batches of `schema`. Raises SchemaError, and what the data's own iterator raises."""
     for batch in _batches(data):
         columns = _places(batch.schema, schema)
-        for piece in _pieces(batch):
+        for piece in pieces(batch, _PIECE_ROWS, _PIECE_BYTES):
             if piece.num_rows:
                 yield _fitted(piece, columns, schema)
 
@@ -66,20 +67,6 @@ def _no_rows(found: str) -> SchemaError:
         f"data is an Arrow table, a record batch, a reader, an iterable of batches or an object with __arrow_c_stream__, "
         f"not {found}: pyarrow.Table.from_pylist or from_pydict make a table of Python values"
     )
-
-
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    for start in range(0, batch.num_rows, _PIECE_ROWS):
-        yield from _halves(batch.slice(start, _PIECE_ROWS))
-
-
-def _halves(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    if batch.num_rows > 1 and batch.nbytes > _PIECE_BYTES:
-        middle = batch.num_rows // 2
-        yield from _halves(batch.slice(0, middle))
-        yield from _halves(batch.slice(middle))
-    else:
-        yield batch
 
 
 @lru_cache(maxsize=64)
