@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from indextables.core.errors import UnsafePath
+from indextables.core.errors import CorruptLog, UnsafePath
 from indextables.log.avro import manifest as manifest_module
 from indextables.log.avro.container import Container, read_container, write_container
 from indextables.log.avro.decode import decode_records
@@ -145,6 +145,29 @@ def test_bytes_that_are_no_records(rows: list[dict[str, Any]], data: st.DataObje
     if found is not None:
         found.validate(full=True)
         assert found.equals(manifest_module._from_records("m", decode_records(container), FILE_SCHEMA))
+
+
+@pytest.mark.parametrize("last", [0x00, 0x01, 0x02, 0x7F, 0x80])
+def test_numbers_of_more_than_64_bits(last: int) -> None:
+    """The tenth byte of a number holds one bit. What is above it is no number, whoever reads it."""
+    files = files_of([full_entry(0) | {"size": -(2**63)}])
+    ((count, block),) = encode_blocks(files, FILE_ENTRY)
+    broken = bytes(block).replace(b"\xff" * 9 + b"\x01", b"\xff" * 9 + bytes([last]), 1)
+    assert (broken == block) == (last == 1)
+    container = read_container(
+        "m",
+        write_container(
+            FILE_ENTRY_JSON, "null", 1, [(count, broken)], lambda: {LENGTHS_KEY: pack_lengths([np.array([len(block)])])}
+        ),
+    )
+    found = manifest_module._read_in_step(container, FILE_SCHEMA, None)
+    if last > 1:
+        assert found is None
+        with pytest.raises(CorruptLog, match="m is damaged"):
+            decode_records(container)
+    else:
+        assert found is not None
+        assert found["size"].to_pylist() == [-(2**63) if last else -(2**62)]
 
 
 def test_a_field_of_a_kind_that_is_not_known_here() -> None:

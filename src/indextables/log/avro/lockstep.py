@@ -318,6 +318,8 @@ class _Rows:
             if not len(rows):
                 break
             there = self.data.take(self.at[rows])
+            if number == _LONGEST_VARINT - 1 and int(there.max()) > 1:
+                raise Irregular("a number is too large")  # of its seven bits, one is left
             value[rows] |= (there & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * number)
             self.at[rows] += 1
             byte = np.zeros(len(value), np.uint8)
