@@ -32,17 +32,21 @@ def record_skips(
 ) -> Committed:
     """Commit a skip record for each path."""
     now_ms = log.clock.wall_ms()
-    skips = tuple(
-        SkipAction(
-            path=path,
-            skip_timestamp=now_ms,
-            reason=reason,
-            operation=operation,
-            retry_after=now_ms + int(cooldown_hours * HOUR_MS),
-        )
-        for path in dict.fromkeys(paths)
-    )
+    skips = tuple(skip_record(path, reason, now_ms, operation, cooldown_hours) for path in dict.fromkeys(paths))
     return commit(log, snapshot, Change(skips=skips), operation="SKIP", parameters={"operation": operation})
+
+
+def skip_record(
+    path: str, reason: str, now_ms: int, operation: str = "merge", cooldown_hours: float = COOLDOWN_HOURS
+) -> SkipAction:
+    """A record that keeps a file out of an operation for a while."""
+    return SkipAction(
+        path=path,
+        skip_timestamp=now_ms,
+        reason=reason,
+        operation=operation,
+        retry_after=now_ms + int(cooldown_hours * HOUR_MS),
+    )
 
 
 def in_cooldown(snapshot: Snapshot, now_ms: int, operation: str | None = None) -> dict[str, int]:

@@ -79,6 +79,10 @@ class RowsCopy:
         """How many rows it has."""
         return self.part.rows
 
+    def chunks(self) -> Iterator[memoryview]:
+        """Its bytes, verified."""
+        return self.pages.chunks(self.part.offset, self.part.length)
+
 
 @dataclass(frozen=True)
 class Sealed:
@@ -286,7 +290,7 @@ def _seal(file: BinaryIO, rows: Sequence[RowsFile | RowsCopy], index_files: Sequ
                 hasher.update(data)
             present = 0
         elif isinstance(part, RowsCopy):
-            for data in part.pages.chunks(part.part.offset, part.part.length):
+            for data in part.chunks():
                 _append(file, data)
                 hasher.update(data)
         else:

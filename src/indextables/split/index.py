@@ -148,6 +148,11 @@ def merge_indexes(target: Path, sources: Sequence[Path], mapping: DocMapping, *,
     return _built(target, mapping, rows, frozenset())
 
 
+def segment_rows(directory: Path, mapping: DocMapping) -> int:
+    """How many documents an index has by its `meta.json`. Raises CorruptSplit when it is not one of this mapping."""
+    return sum(segment["max_doc"] for segment in _read_meta(directory, mapping)["segments"])
+
+
 def _adopt(target: Path, source: Path, segment: dict[str, Any], taken: set[str]) -> dict[str, Any]:
     """Put the files of a segment into another directory, under another name if its own is taken."""
     old = _stem(segment)

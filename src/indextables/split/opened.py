@@ -12,6 +12,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Final, Generic, TypeVar
 
 from indextables.core.errors import CorruptSplit, SplitError
@@ -115,11 +116,12 @@ class OpenSplits:
 def _open(store: Store, key: str, footer: Footer, mapping: DocMapping, cache: IndexCache, table: str) -> IndexView:
     where = joined(store.root, key)
 
-    def fetch(regions: Sequence[Region]) -> list[bytes]:
-        return store.get_ranges(key, [(region.offset, region.offset + region.length) for region in regions])
-
     with cache.acquire(
-        CacheKey(table, key, footer.fingerprint), footer.index, fetch, tails=footer.tails, without_positions=True
+        CacheKey(table, key, footer.fingerprint),
+        footer.index,
+        partial(fetch, store, key),
+        tails=footer.tails,
+        without_positions=True,
     ) as lease:
         try:
             index = open_index(lease.directory, mapping)
@@ -135,6 +137,11 @@ def _open(store: Store, key: str, footer: Footer, mapping: DocMapping, cache: In
         name: (low, footer.max_values[name]) for name, low in footer.min_values.items() if name in footer.max_values
     }
     return IndexView(index.schema, searcher, mapping, where, frozenset(footer.inexact), footer.null_counts, bounds)
+
+
+def fetch(store: Store, key: str, regions: Sequence[Region]) -> list[bytes]:
+    """The bytes of index files, not yet verified."""
+    return store.get_ranges(key, [(region.offset, region.offset + region.length) for region in regions])
 
 
 OPEN = OpenSplits()

@@ -38,8 +38,9 @@ from indextables.core.predicate import (
 )
 from indextables.core.values import from_text, has_text_form
 from indextables.split import opened
-from indextables.split.cache import IndexCache
-from indextables.split.footer import Footer
+from indextables.split.cache import CacheKey, IndexCache, WarmUp
+from indextables.split.container import Pages
+from indextables.split.footer import Footer, Region
 from indextables.split.hits import RowNumbers, count_of
 from indextables.split.mapping import DocMapping
 from indextables.split.plan import fold, plan_predicate, rows_worth_taking
@@ -84,6 +85,11 @@ class SplitReader:
         self._known_rows = rows
         self._where = joined(store.root, key)
 
+    @property
+    def key(self) -> str:
+        """The split's path in the table."""
+        return self._key
+
     @cached_property
     def footer(self) -> Footer:
         """What the split says about itself. Raises SplitError."""
@@ -103,6 +109,20 @@ class SplitReader:
     def counts(self, predicate: Predicate | None = None) -> Iterator[int]:
         """The same as parts of a sum, so that a long count can be broken off."""
         return self._named(self._counts(TRUE if predicate is None else predicate))
+
+    def pages(self) -> Pages:
+        """The bytes of its rows, verified."""
+        return Pages(self._store, self._key, self.footer)
+
+    def fetch(self, regions: Sequence[Region]) -> list[bytes]:
+        """The bytes of index files, as the store has them."""
+        return opened.fetch(self._store, self._key, regions)
+
+    def warm_up(self) -> WarmUp:
+        """What the cache has to know to fetch the index before somebody asks for it. Raises SplitError."""
+        footer = self.footer
+        key = CacheKey(self._table, self._key, footer.fingerprint)
+        return WarmUp(key, footer.index, self.fetch, tails=footer.tails)
 
     def _scan(self, columns: Sequence[str], predicate: Predicate) -> Iterator[pa.RecordBatch]:
         left = self._left(predicate)

@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.core.stats import bound_text, extremes, truncated_maximum, truncated_minimum
-from indextables.core.values import has_text_form, is_text
+from indextables.core.values import from_text, has_text_form, is_text
+from indextables.split.footer import Facts
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,70 @@ class Statistics:
             uncompressed_bytes=self._bytes,
             time_range=time,
         )
+
+
+def merged_summary(footers: Sequence[Facts], schema: pa.Schema) -> Summary:
+    """The statistics of the rows of several splits together, from what each of them says.
+
+    A split without a bound, though it has values, may hold anything: then there is none for all of them.
+    """
+    kinds = {field.name: field.type for field in schema}
+    low = {name: text for name, kind in kinds.items() if (text := _merged(footers, name, kind, least=True)) is not None}
+    high = {
+        name: text for name, kind in kinds.items() if (text := _merged(footers, name, kind, least=False)) is not None
+    }
+    return Summary(
+        rows=sum(footer.rows for footer in footers),
+        min_values=low,
+        max_values=high,
+        null_counts={
+            name: sum(footer.null_counts[name] for footer in footers)
+            for name in kinds
+            if all(name in footer.null_counts for footer in footers)
+        },
+        uncompressed_bytes=sum(footer.uncompressed_bytes for footer in footers),
+        time_range=_merged_times(footers, schema),
+    )
+
+
+def _merged(footers: Sequence[Facts], name: str, kind: pa.DataType, *, least: bool) -> str | None:
+    if not has_text_form(kind):
+        return None
+    texts = [
+        (footer.min_values if least else footer.max_values).get(name) for footer in footers if _has_values(footer, name)
+    ]
+    return _extreme(texts, kind, least=least)
+
+
+def _merged_times(footers: Sequence[Facts], schema: pa.Schema) -> tuple[str, str] | None:
+    time = _first_time(list(schema))
+    if time is None:
+        return None
+    ranges = [footer.time_range or (None, None) for footer in footers if _has_values(footer, time)]
+    kind = schema.field(time).type
+    first = _extreme([start for start, _ in ranges], kind, least=True)
+    last = _extreme([end for _, end in ranges], kind, least=False)
+    return None if first is None or last is None else (first, last)
+
+
+def _has_values(footer: Facts, name: str) -> bool:
+    return footer.null_counts.get(name) != footer.rows
+
+
+def _extreme(texts: Sequence[str | None], kind: pa.DataType, *, least: bool) -> str | None:
+    """The least or the greatest of the values that texts stand for, None where one of them stands for none."""
+    best: tuple[Any, str] | None = None
+    for text in texts:
+        value = from_text(text, kind)
+        if value is None or text is None:
+            return None
+        if (
+            best is None
+            or (value < best[0] if least else value > best[0])
+            or (value == best[0] == 0 and _is_negative(value) == least)
+        ):
+            best = (value, text)
+    return None if best is None else best[1]
 
 
 class _Extremes:

@@ -66,6 +66,7 @@ def write_split(
     stats_columns: Collection[str] | None = None,
     stats_length: int | None = None,
     source: int | None = None,
+    num_merge_ops: int = 0,
 ) -> LocalSplit:
     """Write rows of `schema`, which has no partition columns, to a new file in `directory`, which is made.
 
@@ -84,7 +85,7 @@ def write_split(
         parts = write_rows(work / "rows", schema, _passing(batches, statistics, builder))
         built = builder.finish()
         builder = None
-        facts = _facts(schema, mapping, partition_values, statistics, parts, built, source, created_ms)
+        facts = _facts(schema, mapping, partition_values, statistics, parts, built, source, created_ms, num_merge_ops)
         out = directory / f"{name}.split"
         sealed = write_bundle(out, parts, built.files, facts)
     except OSError as error:
@@ -114,6 +115,7 @@ def _facts(
     built: BuiltIndex,
     source: int,
     created_ms: int,
+    num_merge_ops: int,
 ) -> Facts:
     summary = statistics.finish()
     stored = sum(part.rows for part in parts)
@@ -129,6 +131,7 @@ def _facts(
         null_counts=summary.null_counts,
         uncompressed_bytes=summary.uncompressed_bytes,
         time_range=summary.time_range,
+        num_merge_ops=num_merge_ops,
         created_ms=created_ms,
         created_by=CREATED_BY,
         engines=engines(),

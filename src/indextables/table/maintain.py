@@ -19,8 +19,19 @@ def after_commit(log: TableLog, snapshot: Snapshot) -> Snapshot:
     due = snapshot.version > 0 and snapshot.version % log.options[opt.CHECKPOINT_INTERVAL] == 0
     if not due or not log.options[opt.CHECKPOINT_ENABLED]:
         return snapshot
+    return _checkpointed(log, snapshot, compact=False)
+
+
+def after_merge(log: TableLog, snapshot: Snapshot) -> Snapshot:
+    """Write a compacted state, if `state.compaction.afterMerge` says so: a merge leaves many removed files behind."""
+    if not log.options[opt.STATE_COMPACTION_AFTER_MERGE] or not log.options[opt.CHECKPOINT_ENABLED]:
+        return snapshot
+    return _checkpointed(log, snapshot, compact=True)
+
+
+def _checkpointed(log: TableLog, snapshot: Snapshot, *, compact: bool) -> Snapshot:
     try:
-        done = checkpoint(log, snapshot, compact=False)
+        done = checkpoint(log, snapshot, compact=compact)
         if done.written and log.options[opt.CLEANUP_ENABLED]:
             clean_up(log, done.snapshot)
             collect_manifests(log, done.snapshot)

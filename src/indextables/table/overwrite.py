@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.errors import PredicateError
-from indextables.core.predicate import Predicate, columns_of, evaluate, parse_predicate, to_sql
+from indextables.core.predicate import Predicate, columns_of, evaluate, to_sql
 from indextables.log.commit import Committed
 from indextables.log.conflicts import Replace
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
 from indextables.table.ingest import ingest
+from indextables.table.partition_where import over_partitions
 from indextables.table.progress import Watcher
 from indextables.table.rows_in import rows_in
 
@@ -32,7 +33,7 @@ def overwrite(
     parameters = {"mode": "Overwrite"}
     if where is None:
         return ingest(log, snapshot, rows, parameters=parameters, replaced=Replace(), progress=progress)
-    predicate = _over_partitions(where, snapshot)
+    predicate = over_partitions(where, snapshot, "overwrite", "replaced")
     return ingest(
         log,
         snapshot,
@@ -41,21 +42,6 @@ def overwrite(
         replaced=Replace(predicate),
         progress=progress,
     )
-
-
-def _over_partitions(where: Any, snapshot: Snapshot) -> Predicate:
-    if not isinstance(where, str):
-        raise PredicateError(f"where is SQL text, such as \"day = '2024-01-31'\", not {type(where).__name__}")
-    predicate = parse_predicate(where, snapshot.schema)
-    partitions = tuple(snapshot.metadata.partition_columns)
-    others = sorted({column.name for column in columns_of(predicate)} - set(partitions))
-    if others:
-        raise PredicateError(
-            f"overwrite(where={where!r}) asks for {', '.join(others)}, but only whole partitions are replaced, selected by "
-            f"their partition columns ({', '.join(partitions) or 'this table has none'}); a split may hold other rows too",
-            columns=others,
-        )
-    return predicate
 
 
 def _inside(batches: Iterable[pa.RecordBatch], predicate: Predicate) -> Iterator[pa.RecordBatch]:

@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from indextables.core import options as opt
 from indextables.core.errors import CommitError, OptionError, PredicateError, TableExists
 from indextables.core.options import Options
 from indextables.core.predicate import Predicate, parse_predicate
@@ -27,9 +28,15 @@ from indextables.table.commit_files import Txn, commit_files
 from indextables.table.count import count
 from indextables.table.create import create_table
 from indextables.table.maintain import after_commit
+from indextables.table.merge_plan import Limits
+from indextables.table.partition_where import over_partitions
 from indextables.table.progress import Watcher
 from indextables.table.skips import skips_table
 from indextables.table.state import describe_state
+
+if TYPE_CHECKING:
+    from indextables.split.cache import Prewarmed
+    from indextables.table.merge_splits import Merged
 
 Moment = datetime | date | str
 
@@ -154,6 +161,48 @@ class Table:
 
         self._check_not_travelled()
         return self._moved_to(overwrite(self._log, self._snapshot, data, where, progress))
+
+    def merge_splits(
+        self,
+        target_size: int | str | None = None,
+        where: str | None = None,
+        max_dest_splits: int | None = None,
+        max_source_splits_per_merge: int | None = None,
+        progress: Watcher | None = None,
+    ) -> Merged:
+        """Make few large splits of many small ones, in all partitions or in those that `where` (SQL) selects. Rows stay.
+
+        `target_size` is in bytes, or text such as "1G"; `max_dest_splits` ends the work after that many results. A split that
+        cannot be read is left as it is, and out of merges for a day. Raises PredicateError, OptionError, ForeignTable,
+        StorageError and what `commit_files` raises.
+        """
+        from indextables.table.merge_splits import merge_splits
+
+        self._check_not_travelled()
+        options = self._log.options
+        size = options[opt.MERGE_TARGET_SIZE] if target_size is None else opt.MERGE_TARGET_SIZE.parse(target_size)
+        sources = (
+            options[opt.MERGE_MAX_SOURCE_SPLITS]
+            if max_source_splits_per_merge is None
+            else opt.MERGE_MAX_SOURCE_SPLITS.parse(max_source_splits_per_merge)
+        )
+        if max_dest_splits is not None and _whole_number("max_dest_splits", max_dest_splits) < 1:
+            raise OptionError(f"max_dest_splits is {max_dest_splits}, but must be 1 or more")
+        limits = Limits(size, options[opt.MERGE_SKIP_SPLIT_THRESHOLD], sources, max_dest_splits)
+        self.refresh()
+        chosen = None if where is None else over_partitions(where, self._snapshot, "merge_splits", "merged")
+        self._snapshot, merged = merge_splits(self._log, self._snapshot, limits, chosen, progress)
+        return merged
+
+    def prewarm(self, where: str | None = None) -> Prewarmed:
+        """Bring the indexes of all splits, or of those that may hold rows for which `where` (SQL) is true, to local disk.
+
+        What the cache (`cache.disk.maxBytes`) cannot hold is left out. Raises ForeignTable, SplitError.
+        """
+        from indextables.table.prewarm import prewarm
+
+        self._snapshot, done = prewarm(self._log, self._snapshot, self._predicate(where))
+        return done
 
     def _moved_to(self, done: Committed) -> Commit:
         self._snapshot = done.snapshot

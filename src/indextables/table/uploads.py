@@ -11,13 +11,15 @@ import logging
 import threading
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import xxhash
 
 from indextables.core import options as opt
-from indextables.core.errors import StorageError
-from indextables.log.commit import is_refusal
+from indextables.core.errors import CommitOutcomeUnknown, IndexTablesError, StorageError
+from indextables.log.commit import Committed, commit, is_refusal
+from indextables.log.conflicts import Change
+from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
 from indextables.split.upload import upload
 
@@ -84,6 +86,20 @@ class Uploads:
             if self._began is None:
                 self._began = self._log.clock.boot()
         return key
+
+
+def commit_uploads(
+    log: TableLog, snapshot: Snapshot, change: Change, uploads: Uploads, *, operation: str, parameters: dict[str, Any]
+) -> Committed:
+    """Commit what was uploaded. An error that says for certain that nothing was committed takes the uploads back."""
+    try:
+        return commit(log, snapshot, change, operation=operation, parameters=parameters, uploads_began=uploads.began)
+    except CommitOutcomeUnknown:
+        raise
+    except IndexTablesError:
+        if not snapshot.state_committed:  # taking a table over has no read-back: nobody can tell there
+            uploads.discard()
+        raise
 
 
 def partition_directory(values: Mapping[str, str | None]) -> str:

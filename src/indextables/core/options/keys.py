@@ -231,6 +231,15 @@ CLEANUP_DRY_RUN = _retention.flag("cleanup.dryRun", False, "Report what clean-up
 PURGE_ON_WRITE_ENABLED = _retention.flag(
     "purgeOnWrite.enabled", False, "Remove orphaned splits and old versions after a write."
 )
+MERGE_TARGET_SIZE = _retention.size(
+    "merge.targetSize", 1 << 30, "The size of splits that merging small ones makes.", minimum=1
+)
+MERGE_SKIP_SPLIT_THRESHOLD = _retention.ratio(
+    "merge.skipSplitThreshold", 0.45, "Splits that have this share of the target size are not merged any more."
+)
+MERGE_MAX_SOURCE_SPLITS = _retention.whole(
+    "merge.maxSourceSplitsPerMerge", 1000, "At most this many splits become one.", minimum=2, unit="splits"
+)
 MERGE_ON_WRITE_ENABLED = _retention.flag(
     "mergeOnWrite.enabled", False, "Merge small splits after a write that leaves too many of them."
 )

@@ -1,0 +1,94 @@
+"""Which splits are merged into which: small ones of one partition, oldest first, until one of the target size is full.
+
+A split is left alone from `skip_threshold` of the target size on. So every result is filled to more than half, and a row is
+rewritten only as often as its split can double. Groups follow one another in age, because rows that were written together are
+mostly asked for together: their bounds stay narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+PLAN_COLUMNS: Final = ["path", "partitionValues", "size", "footerStartOffset", "numRecords", "modificationTime"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large results become, and how many there may be."""
+
+    target_size: int
+    skip_threshold: float = 0.45
+    max_sources: int = 1000
+    """Of one result."""
+    max_results: int | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Splits of one partition that become one."""
+
+    partition_values: dict[str, str | None]
+    files: pa.Table
+    """Oldest first, with the columns of `PLAN_COLUMNS`."""
+
+    @property
+    def rows(self) -> int:
+        """As far as the log knows."""
+        return pc.sum(self.files.column("numRecords")).as_py() or 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of all sources."""
+        return int(pc.sum(self.files.column("size")).as_py())
+
+
+def plan_merges(files: pa.Table, partition_columns: Sequence[str], limits: Limits) -> list[Group]:
+    """The groups to merge, the one with the oldest split first."""
+    small = files.select(PLAN_COLUMNS).filter(
+        pc.less(files.column("size"), pa.scalar(limits.target_size * limits.skip_threshold))
+    )
+    small = small.take(
+        pc.sort_indices(small, sort_keys=[("modificationTime", "ascending"), ("path", "ascending")])
+    ).combine_chunks()
+    by_partition: dict[tuple[str | None, ...], list[int]] = {}
+    for number, values in enumerate(small.column("partitionValues").to_pylist()):
+        by_partition.setdefault(_texts(dict(values), partition_columns), []).append(number)
+    sizes = small.column("size").to_pylist()
+    chosen = [
+        (group, texts)
+        for texts, numbers in by_partition.items()
+        for group in _filled(numbers, sizes, limits)
+        if len(group) > 1
+    ]
+    chosen.sort(key=lambda item: item[0][0])
+    return [
+        Group(dict(zip(partition_columns, texts, strict=True)), small.take(pa.array(group)))
+        for group, texts in chosen[: limits.max_results]
+    ]
+
+
+def _filled(numbers: Sequence[int], sizes: Sequence[int], limits: Limits) -> Iterator[list[int]]:
+    """Cut a row of files where the next one would be too much."""
+    group: list[int] = []
+    total = 0
+    for number in numbers:
+        if group and (total + sizes[number] > limits.target_size or len(group) == limits.max_sources):
+            yield group
+            group, total = [], 0
+        group.append(number)
+        total += sizes[number]
+    if group:
+        yield group
+
+
+def _texts(values: dict[str, Any], columns: Sequence[str]) -> tuple[str | None, ...]:
+    """The texts of a file's partition, which may be written in other letter case than the table has it."""
+    if values.keys() <= set(columns):
+        return tuple(values.get(column) for column in columns)
+    lowered = {key.lower(): text for key, text in values.items()}
+    return tuple(lowered.get(column.lower()) for column in columns)

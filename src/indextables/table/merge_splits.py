@@ -1,0 +1,224 @@
+"""`Table.merge_splits`: many small splits become few large ones, with the same rows.
+
+    plan_merges ──▶ groups ──▶ merge, as many at a time as `indexWriter.threads` says ──▶ Uploads ──▶ commit, once a minute
+
+A commit says that no data changed, and takes in only the groups whose sources are all still live at that moment: whatever
+others do to the table meanwhile, no row is lost, doubled or brought back. A source that cannot be merged is left as it is, with a
+note in the log that keeps it out for a day, and its group goes on without it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from indextables.core import options as opt
+from indextables.core.predicate import Predicate
+from indextables.log.actions import AddAction
+from indextables.log.conflicts import Change, MergeGroup
+from indextables.log.files import paths_in
+from indextables.log.protocol import check_writable
+from indextables.log.refresh import read_files, refresh
+from indextables.log.skips import skip_record, without_cooldown
+from indextables.log.snapshot import Snapshot
+from indextables.log.stats import StatsLimits
+from indextables.log.tablelog import TableLog
+from indextables.split.merge import BrokenSource, Target, merge
+from indextables.split.reader import SplitReader
+from indextables.split.writer import LocalSplit
+from indextables.table.adds import added, new_number, stored_columns
+from indextables.table.crew import Crew, scratch
+from indextables.table.foreign import check_bundles
+from indextables.table.indexing import table_mapping
+from indextables.table.maintain import after_commit, after_merge
+from indextables.table.merge_plan import Group, Limits, plan_merges
+from indextables.table.progress import Teller, Watcher
+from indextables.table.splits import readers
+from indextables.table.uploads import Uploads, commit_uploads, partition_directory
+
+logger = logging.getLogger("indextables")
+
+OPERATION = "MERGE SPLITS"
+_COMMIT_EVERY_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a merge did."""
+
+    version: int
+    """The version that the table is at afterwards."""
+    sources: int = 0
+    """Splits that are gone."""
+    results: int = 0
+    """Splits in their place."""
+    rows: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    overtaken: int = 0
+    """Results that were thrown away, because somebody else replaced one of their sources meanwhile."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Splits that could not be merged, and why: they stay as they are, and are left alone for a day."""
+
+    @property
+    def written(self) -> bool:
+        """Whether something was merged."""
+        return self.results > 0
+
+
+def merge_splits(
+    log: TableLog, snapshot: Snapshot, limits: Limits, where: Predicate | None = None, progress: Watcher | None = None
+) -> tuple[Snapshot, Merged]:
+    """Merge what can be merged in the partitions that `where` selects. Returns the snapshot to go on with."""
+    check_bundles(snapshot, "merging")
+    check_writable(log.url, snapshot.protocol)
+    table_mapping(
+        snapshot, log.options
+    )  # options that contradict the table are an error even if there is nothing to do
+    snapshot, files = read_files(log, snapshot, where)
+    files = without_cooldown(files, snapshot, log.clock.wall_ms(), "merge")
+    groups = plan_merges(files, snapshot.metadata.partition_columns, limits)
+    if not groups:
+        return snapshot, Merged(snapshot.version)
+    with scratch("merge") as directory:
+        return _Merge(log, snapshot, directory, progress).run(groups)
+
+
+@dataclass
+class _Done:
+    """A group after its merge. Without a result too few sources were left."""
+
+    result: AddAction | None
+    sources: list[str]
+    size: int
+    """Bytes of the sources."""
+    broken: dict[str, str]
+
+
+class _Merge:
+    def __init__(self, log: TableLog, snapshot: Snapshot, directory: Path, progress: Watcher | None) -> None:
+        self._log = log
+        self._snapshot = snapshot
+        self._directory = directory
+        self._watcher = progress
+        self._teller = Teller(progress)
+        self._uploads = Uploads(log)
+        self._committed: list[tuple[_Done, AddAction]] = []
+        self._overtaken = 0
+        self._skipped: dict[str, str] = {}
+
+    def run(self, groups: Sequence[Group]) -> tuple[Snapshot, Merged]:
+        self._teller = Teller(self._watcher, rows_total=sum(group.rows for group in groups))
+        threads = self._log.options[opt.INDEX_WRITER_THREADS]
+        crew = Crew(self._log.workers, threads)
+        waiting: list[_Done] = []
+        began = self._log.clock.boot()
+        for start in range(0, len(groups), threads):
+            try:
+                jobs = [partial(self._build, group, crew) for group in groups[start : start + threads]]
+                waiting += crew.together(jobs)
+            except BaseException:
+                self._uploads.discard()
+                raise
+            last = start + threads >= len(groups)
+            if last or self._log.clock.boot() - began >= _COMMIT_EVERY_SECONDS:
+                self._commit(waiting)
+                waiting, began = [], self._log.clock.boot()
+        if self._committed:
+            self._snapshot = after_merge(self._log, self._snapshot)
+        return self._snapshot, self._summary()
+
+    def _build(self, group: Group, crew: Crew) -> _Done:
+        """Merge a group, without the sources that cannot be."""
+        sources = list(readers(self._log, self._snapshot, group.files))
+        sizes = dict(zip(group.files.column("path").to_pylist(), group.files.column("size").to_pylist(), strict=True))
+        broken: dict[str, str] = {}
+        while len(sources) > 1:
+            try:
+                local = self._write(sources, group, crew)
+            except BrokenSource as found:
+                logger.warning("table %s: %s is left out of a merge: %s", self._log.url, found.source.key, found)
+                broken[found.source.key] = str(found)
+                sources.remove(found.source)
+                continue
+            result = self._upload(local, group, crew)
+            self._teller.tell(
+                rows_read=group.rows, rows_written=local.sealed.footer.rows, splits=1, size=local.sealed.size
+            )
+            merged = [source.key for source in sources]
+            return _Done(result, merged, sum(sizes[key] for key in merged), broken)
+        self._teller.tell(rows_read=group.rows)
+        return _Done(None, [], 0, broken)
+
+    def _write(self, sources: Sequence[SplitReader], group: Group, crew: Crew) -> LocalSplit:
+        crew.check()
+        log, snapshot = self._log, self._snapshot
+        limits = StatsLimits(snapshot.schema, snapshot.metadata.partition_columns, log.options)
+        target = Target(
+            schema=stored_columns(snapshot),
+            mapping=table_mapping(snapshot, log.options),
+            partition_values=group.partition_values,
+            created_ms=log.clock.wall_ms(),
+            heap=log.options[opt.INDEX_WRITER_HEAP_SIZE],
+            stats_columns=limits.columns,
+            stats_length=limits.length,
+            source=new_number(log),
+        )
+        return merge(self._directory, sources, target, log.workers)
+
+    def _upload(self, local: LocalSplit, group: Group, crew: Crew) -> AddAction:
+        try:
+            crew.check()
+            key = self._uploads.put(local.path, partition_directory(group.partition_values))
+        finally:
+            local.remove()
+        return added(key, local.sealed, local.sealed.footer.doc_mapping)
+
+    def _commit(self, finished: Sequence[_Done]) -> None:
+        """Commit what is finished: results in place of their sources, and notes about what is broken."""
+        uploads, self._uploads = self._uploads, Uploads(self._log)
+        broken = self._still_live({path: why for done in finished for path, why in done.broken.items()})
+        groups = [(done, done.result) for done in finished if done.result is not None]
+        if not groups and not broken:
+            return
+        now_ms = self._log.clock.wall_ms()
+        change = Change(
+            groups=tuple(MergeGroup(tuple(done.sources), (result,)) for done, result in groups),
+            skips=tuple(skip_record(path, why, now_ms) for path, why in broken.items()),
+            data_change=False,
+        )
+        committed = commit_uploads(
+            self._log, self._snapshot, change, uploads, operation=OPERATION, parameters={"groups": len(groups)}
+        )
+        live = paths_in(committed.snapshot.files, [result.path for _, result in groups])
+        uploads.discard(keep=live)
+        self._committed += [(done, result) for done, result in groups if result.path in live]
+        self._overtaken += len(groups) - len(live)
+        self._skipped |= broken
+        self._snapshot = committed.snapshot
+        if committed.written:
+            self._snapshot = after_commit(self._log, committed.snapshot)
+
+    def _still_live(self, broken: dict[str, str]) -> dict[str, str]:
+        """Without those that are gone because somebody else replaced them, and that were purged before we read them."""
+        if not broken:
+            return {}
+        self._snapshot = refresh(self._log, self._snapshot)
+        live = paths_in(self._snapshot.files, list(broken))
+        return {path: why for path, why in broken.items() if path in live}
+
+    def _summary(self) -> Merged:
+        done = self._committed
+        return Merged(
+            version=self._snapshot.version,
+            sources=sum(len(each.sources) for each, _ in done),
+            results=len(done),
+            rows=sum(result.num_records or 0 for _, result in done),
+            bytes_before=sum(each.size for each, _ in done),
+            bytes_after=sum(result.size for _, result in done),
+            overtaken=self._overtaken,
+            skipped=self._skipped,
+        )
