@@ -13,7 +13,8 @@ from indextables.log.commit import commit
 from indextables.log.conflicts import Change, Replace
 from indextables.log.open import open_log
 from indextables.log.snapshot import Snapshot
-from log.support import LOG, MemoryStore, make_log, version_key
+from indextables.log.state.checkpoint import checkpoint
+from log.support import LOG, MemoryStore, checkpoint_key, make_log, version_key
 from state.support import add, committed, entry, fresh, paths, put_foreign_state, state_key, stated, stored_state, table
 
 
@@ -101,6 +102,55 @@ class TestTheNewestState:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert (fresh(store).base, len(paths(fresh(store)))) == (5, 5)
+
+
+class TestAStateAndACheckpointOfOneVersion:
+    """Two writers with different options, or one that slept: what one file lacks, the other has."""
+
+    def both(self, store: MemoryStore) -> None:
+        """States and a checkpoint of version 4, and no version 3 to do without them."""
+        two_states(store)
+        log = make_log(store, {"state.format": "json"})
+        checkpoint(log, open_log(log, 4), compact=False)
+        assert {state_key(4), checkpoint_key(4)} <= store.objects.keys()
+        del store.objects[version_key(3)]
+
+    @pytest.mark.parametrize("how", ["empty", "cut", "rubbish", "another"])
+    def test_the_checkpoint_stands_in_for_the_state(self, how: str) -> None:
+        store = MemoryStore()
+        self.both(store)
+        BREAK[how](store, state_key(4))
+        with pytest.warns(LogWarning, match="state 4 cannot be used"):
+            snapshot = fresh(store)
+        assert (snapshot.version, snapshot.base, len(paths(snapshot))) == (5, 4, 5)
+
+    @pytest.mark.parametrize("how", ["gone", "empty", "cut", "rubbish"])
+    def test_the_checkpoint_stands_in_for_manifests(self, how: str) -> None:
+        """Collected while the state's writer slept between writing them and naming them."""
+        store = MemoryStore()
+        self.both(store)
+        break_manifest(store, how, 0)
+        with pytest.warns(LogWarning):
+            assert opened(store).files().num_rows == 5
+        with pytest.warns(LogWarning):
+            assert opened(store).files("day = '2024-01-01'").num_rows == 1
+
+    @pytest.mark.parametrize("how", ["gone", "empty", "cut", "rubbish"])
+    def test_the_state_needs_no_checkpoint(self, how: str) -> None:
+        store = MemoryStore()
+        self.both(store)
+        BREAK[how](store, checkpoint_key(4))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert (fresh(store).base, len(paths(fresh(store)))) == (4, 5)
+
+    def test_neither_of_them_can_be_read(self) -> None:
+        store = MemoryStore()
+        self.both(store)
+        BREAK["rubbish"](store, state_key(4))
+        BREAK["rubbish"](store, checkpoint_key(4))
+        with pytest.warns(LogWarning), pytest.raises(CorruptLog, match=r"newest state, 4,.*are gone after 2; repair"):
+            fresh(store)
 
 
 def break_manifest(store: MemoryStore, how: str, place: int) -> str:

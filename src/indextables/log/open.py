@@ -192,28 +192,39 @@ def _newest_base(
     for version in sorted((listing.checkpoints.keys() | listing.states.keys()) - set(already), reverse=True):
         if (at is not None and version > at) or (version == 0 and len(listing.states) > 1):
             continue  # another implementation's CHECKPOINT leaves a state 0 that is newer than its number
-        try:
-            return _load(log, found, version, how)
-        except NotThisTable as alien:
-            logger.info("%s", alien)
-        except ObjectNotFound as error:
-            if how.patient:
-                raise _Vanished(str(error)) from error
-            _unusable(log, found, version, str(error))
-        except LogReadTimeout:
-            raise  # a slow store says nothing about the state
-        except LogError as error:
-            _unusable(log, found, version, str(error))
+        for load in _loaders(listing, version):
+            try:
+                return load(log, found, version, how)
+            except NotThisTable as alien:
+                logger.info("%s", alien)
+            except ObjectNotFound as error:
+                if how.patient:
+                    raise _Vanished(str(error)) from error
+                _unusable(log, found, version, str(error))
+            except LogReadTimeout:
+                raise  # a slow store says nothing about the state
+            except LogError as error:
+                _unusable(log, found, version, str(error))
     return None
 
 
-def _load(log: TableLog, found: _Found, version: int, how: _How) -> Snapshot:
+def _loaders(listing: Listing, version: int) -> list[Callable[[TableLog, _Found, int, _How], Snapshot]]:
+    """A version can have a state and a checkpoint: what one of them lacks, the other may have, and clean-up counts on either."""
+    loaders: list[Callable[[TableLog, _Found, int, _How], Snapshot]] = []
+    if version in listing.states:
+        loaders.append(_load_state)
+    if version in listing.checkpoints:
+        loaders.append(_load_checkpoint)
+    return loaders
+
+
+def _load_checkpoint(log: TableLog, found: _Found, version: int, _how: _How) -> Snapshot:
+    return load_checkpoint(log, version, _stored(log, found, found.listing.checkpoints[version].key), found.table_id)
+
+
+def _load_state(log: TableLog, found: _Found, version: int, how: _How) -> Snapshot:
     listing = found.listing
-    meta = listing.states.get(version) or listing.checkpoints[version]
-    hinted = found.hinted
-    stored = hinted if hinted is not None and hinted.meta.key == meta.key else log.store.get(meta.key)
-    if version not in listing.states:
-        return load_checkpoint(log, version, stored, found.table_id)
+    stored = _stored(log, found, listing.states[version].key)
     newer = [number for number in listing.states if number >= version]  # the files of older states may be cleaned up
     there = any(number in listing.versions for number in newer)
     there = there or _is_there(log, version_key(version))  # the state may be newer than the listing of versions
@@ -221,6 +232,11 @@ def _load(log: TableLog, found: _Found, version: int, how: _How) -> Snapshot:
     if how.whole:
         snapshot.file_set.table()
     return snapshot
+
+
+def _stored(log: TableLog, found: _Found, key: str) -> StoredObject:
+    hinted = found.hinted
+    return hinted if hinted is not None and hinted.meta.key == key else log.store.get(key)
 
 
 def _is_there(log: TableLog, key: str) -> bool:
