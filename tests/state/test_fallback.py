@@ -9,12 +9,14 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import CorruptLog, LogWarning, VersionNotFound
+from indextables.core.predicate import parse_predicate
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, Replace
 from indextables.log.open import open_log
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.checkpoint import checkpoint
-from log.support import LOG, MemoryStore, checkpoint_key, make_log, version_key
+from indextables.storage.store import StoredObject
+from log.support import LOG, Hooked, MemoryStore, checkpoint_key, make_log, version_key
 from state.support import add, committed, entry, fresh, paths, put_foreign_state, state_key, stated, stored_state, table
 
 
@@ -257,3 +259,49 @@ def test_an_older_state_without_its_version_file_is_not_another_implementations(
     assert done.snapshot.version == 6
     assert version_key(6) in store.objects
     assert state_key(6) not in store.objects
+
+
+class TestWhatAHandleStandsOnIsCleanedUp:
+    """A process that slept for days between looking at the table and reading its manifests."""
+
+    def moved_on(self, store: MemoryStore) -> None:
+        """Somebody else goes on to version 6 and its state, and everything below it is cleaned up."""
+        log = make_log(store)
+        stated(log, committed(log, open_log(log), ["f6"]), compact=True)
+        keep = {f"{LOG}/{item['path']}" for item in stored_state(store, 6)["manifests"]}
+        keep |= {state_key(6), version_key(0), version_key(6), f"{LOG}/_last_checkpoint"}
+        for key in [key for key in store.objects if key.startswith(LOG) and key not in keep]:
+            del store.objects[key]
+
+    def slept(self, store: MemoryStore) -> Hooked:
+        """A store that all this happens to when the first manifest is asked for."""
+        asked: list[str] = []
+
+        def get(key: str) -> StoredObject:
+            if "manifests/" in key and not asked:
+                asked.append(key)
+                self.moved_on(store)
+            return store.get(key)
+
+        return Hooked(store, get=get)
+
+    @pytest.mark.parametrize("where", [None, "day = '2024-01-01'"])
+    def test_a_commit_begins_anew_with_what_is_there(self, where: str | None) -> None:
+        store = MemoryStore()
+        two_states(store)
+        log = make_log(self.slept(store))
+        read = open_log(log)
+        replaced = Replace(None if where is None else parse_predicate(where, read.schema))
+        done = commit(log, read, Change(adds=(add("new", day="2024-01-01"),), replace=replaced), operation="WRITE")
+        assert (read.version, done.snapshot.version) == (5, 7)
+        left = ["f2", "f3", "f4", "f5", "f6", "new"] if where else ["new"]
+        assert paths(fresh(store)) == left == paths(done.snapshot)
+
+    def test_a_reader_is_told_to_refresh(self) -> None:
+        store = MemoryStore()
+        two_states(store)
+        log = make_log(self.slept(store))
+        handle = Table(log, open_log(log))
+        with pytest.raises(VersionNotFound, match=r"version 5 was cleaned up since it was opened; refresh the table"):
+            handle.files()
+        assert handle.refresh().files().num_rows == 6

@@ -34,6 +34,7 @@ from indextables.core.errors import (
     TooManyConflicts,
     UploadTooOld,
     VersionGap,
+    VersionNotFound,
 )
 from indextables.log.actions import Actions, CommitInfo
 from indextables.log.codec import decode_actions, encode_actions, pack
@@ -100,7 +101,16 @@ def commit(
         _check_writable(log, current)
         _check_upload_age(log, current, uploads_began)
         now_ms = max(log.clock.wall_ms(), current.timestamp + 1)
-        current, decision = _decide(log, change, read, current, now_ms)
+        try:
+            current, decision = _decide(log, change, read, current, now_ms)
+        except VersionNotFound as error:
+            if attempt + 1 == attempts:
+                raise
+            logger.info(
+                "table %s: what this commit stood on was cleaned up meanwhile (%s); beginning anew", log.url, error
+            )
+            restart = True
+            continue
         _check_writable(log, current)
         if decision.actions is None:
             return Committed(current, txn_id, written=False, reason=decision.reason, metrics={})

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.core import options as opt
-from indextables.core.errors import CorruptLog, ObjectNotFound, TableReplaced
+from indextables.core.errors import CorruptLog, ObjectNotFound, TableReplaced, VersionNotFound
 from indextables.core.predicate import Predicate
 from indextables.log.layout import version_key
 from indextables.log.listing import list_versions
@@ -104,7 +104,14 @@ def read_files(log: TableLog, snapshot: Snapshot, where: Predicate | None) -> tu
 
 def open_again(log: TableLog, snapshot: Snapshot, *, whole: bool) -> Snapshot:
     """The same version of the same table, from what is there now."""
-    again = open_log(log, snapshot.version, whole=whole)
+    try:
+        again = open_log(log, snapshot.version, whole=whole)
+    except VersionNotFound as error:
+        raise VersionNotFound(
+            f"table {log.url}: version {snapshot.version} was cleaned up since it was opened; refresh the table ({error})",
+            url=log.url,
+            version=snapshot.version,
+        ) from error
     if again.table_id != snapshot.table_id:
         raise TableReplaced(
             f"table {log.url} was dropped and created again since it was opened; open it anew", url=log.url
