@@ -182,9 +182,9 @@ class Table:
         options = self._log.options
         size = options[opt.MERGE_TARGET_SIZE] if target_size is None else opt.MERGE_TARGET_SIZE.parse(target_size)
         sources = (
-            options[opt.MERGE_MAX_SOURCE_SPLITS]
+            options[opt.MERGE_MAX_SOURCE_SPLITS_PER_MERGE]
             if max_source_splits_per_merge is None
-            else opt.MERGE_MAX_SOURCE_SPLITS.parse(max_source_splits_per_merge)
+            else opt.MERGE_MAX_SOURCE_SPLITS_PER_MERGE.parse(max_source_splits_per_merge)
         )
         if max_dest_splits is not None and _whole_number("max_dest_splits", max_dest_splits) < 1:
             raise OptionError(f"max_dest_splits is {max_dest_splits}, but must be 1 or more")
