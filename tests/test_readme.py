@@ -16,7 +16,7 @@ def snippets() -> list[str]:
 
 def test_snippets_run(tmp_path: Path) -> None:
     code = snippets()
-    assert len(code) == 2
+    assert len(code) == 3
     program = "from indextables import Table\n" + "\n".join(code).replace("/tmp/logs", str(tmp_path / "logs"))
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=60, check=False
@@ -28,6 +28,8 @@ def test_snippets_run(tmp_path: Path) -> None:
     assert "'message': 'disk 7 is full'" in lines[1]
     assert lines[2:4] == ["0", "1000"]
     assert "pyarrow.Table" in lines[4]
+    assert "10 files became 1" in lines
+    assert lines[-1] == "Prewarmed(fetched=3, present=0, left_out=0)"
 
 
 def test_the_example_is_about_twenty_lines() -> None:
