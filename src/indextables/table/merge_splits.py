@@ -18,6 +18,7 @@ from pathlib import Path
 from indextables.core import options as opt
 from indextables.core.predicate import Predicate
 from indextables.log.actions import AddAction
+from indextables.log.commit import Committed
 from indextables.log.conflicts import Change, MergeGroup
 from indextables.log.files import paths_in
 from indextables.log.protocol import check_writable
@@ -193,7 +194,7 @@ class _Merge:
         committed = commit_uploads(
             self._log, self._snapshot, change, uploads, operation=OPERATION, parameters={"groups": len(groups)}
         )
-        live = paths_in(committed.snapshot.files, [result.path for _, result in groups])
+        live = self._taken_in(committed, [result.path for _, result in groups])
         uploads.discard(keep=live)
         self._committed += [(done, result) for done, result in groups if result.path in live]
         self._overtaken += len(groups) - len(live)
@@ -202,12 +203,21 @@ class _Merge:
         if committed.written:
             self._snapshot = after_commit(self._log, committed.snapshot)
 
+    def _taken_in(self, committed: Committed, results: Sequence[str]) -> set[str]:
+        """The results that are in the table now: all of them, unless somebody was faster."""
+        if not committed.written:
+            return set()
+        if (committed.metrics or {}).get("numAddedFiles") == len(results):
+            return set(results)
+        _, files = read_files(self._log, committed.snapshot, None)
+        return paths_in(files, results)
+
     def _still_live(self, broken: dict[str, str]) -> dict[str, str]:
         """Without those that are gone because somebody else replaced them, and that were purged before we read them."""
         if not broken:
             return {}
-        self._snapshot = refresh(self._log, self._snapshot)
-        live = paths_in(self._snapshot.files, list(broken))
+        _, files = read_files(self._log, refresh(self._log, self._snapshot), None)
+        live = paths_in(files, list(broken))
         return {path: why for path, why in broken.items() if path in live}
 
     def _summary(self) -> Merged:
