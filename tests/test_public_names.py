@@ -10,13 +10,20 @@ from typing import Any
 import msgspec
 
 import indextables
-from indextables import AddAction, Changes, Commit, Table
+from indextables import AddAction, Changes, Commit, Table, errors
+from indextables.core import errors as core_errors
 
 SIGNATURES = {
     "create": "(url, schema, partition_by=(), options=None, if_exists='error')",
     "open": "(url, version=None, timestamp=None, options=None)",
     "refresh": "(self)",
     "commit_files": "(self, adds=(), removes=(), properties=None, txn=None, operation='WRITE', data_change=True)",
+    "append": "(self, data, progress=None)",
+    "overwrite": "(self, data, where=None, progress=None)",
+    "merge_splits": "(self, target_size=None, where=None, max_dest_splits=None, max_source_splits_per_merge=1000, progress=None)",
+    "checkpoint": "(self)",
+    "prewarm": "(self, where=None)",
+    "state": "(self)",
     "files": "(self, where=None)",
     "scan": "(self, columns=None, where=None, limit=None)",
     "count": "(self, where=None)",
@@ -84,3 +91,11 @@ def test_the_columns_of_tables_that_verbs_return() -> None:
     assert SKIPS_SCHEMA.names[:4] == ["path", "skipTimestamp", "reason", "operation"]
     on_disk = {field.encode_name for field in msgspec.structs.fields(AddAction)}
     assert set(FILE_SCHEMA.names) == on_disk | {"addedAtVersion", "addedAtTimestamp"}
+
+
+def test_every_error_can_be_imported_by_its_name() -> None:
+    defined = {
+        name for name, kind in vars(core_errors).items() if inspect.isclass(kind) and issubclass(kind, Exception)
+    }
+    assert set(errors.__all__) == defined
+    assert indextables.errors is errors

@@ -1,7 +1,7 @@
 """Full-text search as a table format: tables of search indexes in object storage, with ACID commits and time travel."""
 
+from indextables import errors
 from indextables._version import __version__
-from indextables.core import errors
 from indextables.log.actions import AddAction
 from indextables.log.history import Changes
 from indextables.table import Commit, Table

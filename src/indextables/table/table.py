@@ -167,7 +167,7 @@ class Table:
         target_size: int | str | None = None,
         where: str | None = None,
         max_dest_splits: int | None = None,
-        max_source_splits_per_merge: int | None = None,
+        max_source_splits_per_merge: int = 1000,
         progress: Watcher | None = None,
     ) -> Merged:
         """Make few large splits of many small ones, in all partitions or in those that `where` (SQL) selects. Rows stay.
@@ -181,14 +181,12 @@ class Table:
         self._check_not_travelled()
         options = self._log.options
         size = options[opt.MERGE_TARGET_SIZE] if target_size is None else opt.MERGE_TARGET_SIZE.parse(target_size)
-        sources = (
-            options[opt.MERGE_MAX_SOURCE_SPLITS_PER_MERGE]
-            if max_source_splits_per_merge is None
-            else opt.MERGE_MAX_SOURCE_SPLITS_PER_MERGE.parse(max_source_splits_per_merge)
-        )
+        if _whole_number("max_source_splits_per_merge", max_source_splits_per_merge) < 2:
+            raise OptionError(f"max_source_splits_per_merge is {max_source_splits_per_merge}, but must be 2 or more")
         if max_dest_splits is not None and _whole_number("max_dest_splits", max_dest_splits) < 1:
             raise OptionError(f"max_dest_splits is {max_dest_splits}, but must be 1 or more")
-        limits = Limits(size, options[opt.MERGE_SKIP_SPLIT_THRESHOLD], sources, max_dest_splits)
+        threshold = options[opt.MERGE_SKIP_SPLIT_THRESHOLD]
+        limits = Limits(size, threshold, max_source_splits_per_merge, max_dest_splits)
         self.refresh()
         chosen = None if where is None else over_partitions(where, self._snapshot, "merge_splits", "merged")
         self._snapshot, merged = merge_splits(self._log, self._snapshot, limits, chosen, progress)

@@ -237,9 +237,6 @@ MERGE_TARGET_SIZE = _retention.size(
 MERGE_SKIP_SPLIT_THRESHOLD = _retention.ratio(
     "merge.skipSplitThreshold", 0.45, "Splits that have this share of the target size are not merged any more."
 )
-MERGE_MAX_SOURCE_SPLITS_PER_MERGE = _retention.whole(
-    "merge.maxSourceSplitsPerMerge", 1000, "At most this many splits become one.", minimum=2, unit="splits"
-)
 MERGE_ON_WRITE_ENABLED = _retention.flag(
     "mergeOnWrite.enabled", False, "Merge small splits after a write that leaves too many of them."
 )
