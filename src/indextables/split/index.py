@@ -11,7 +11,7 @@ lengths for scoring (they are one term each), and fast texts are kept whole. It 
 index of a mapping looks like: `open_index` and `merge_indexes` refuse one that looks different.
 
 Indexes of equal mappings are merged without indexing anything again: their segment files go side by side under one `meta.json`.
-A writer on that directory then merges segments natively where Tantivy's policy finds eight of like size, and leaves the others.
+Small segments are merged natively by a writer, which does so where Tantivy's policy finds eight of like size; others stay.
 Rows are found again by `_source` and `_row`; no two sources may have a `_source` value in common.
 """
 
@@ -23,7 +23,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +39,11 @@ from indextables.split.native import translated
 META: Final = "meta.json"
 SMALLEST_HEAP: Final = 15_000_000
 """Bytes. Tantivy takes no less."""
+LARGE_SEGMENT: Final = 100_000
+"""Documents of a segment that is not merged any more."""
+_LEAST_TO_MERGE: Final = 8
+"""Segments: Tantivy's policy merges no fewer."""
+_GOOD_SEGMENT: Final = 250_000
 _LEFTOVERS: Final = (".managed.json", ".tantivy-meta.lock", ".tantivy-writer.lock")
 _SEGMENT_FILE: Final = re.compile(r"[0-9a-f]{32}\.[a-z0-9.]+")
 
@@ -132,7 +137,8 @@ def analyzer(tokenizer: str, max_token_length: int) -> tantivy.TextAnalyzer:
 def merge_indexes(target: Path, sources: Sequence[Path], mapping: DocMapping, *, native: bool, heap: int) -> BuiltIndex:
     """One index of all the documents of several, in an empty directory. The sources stay as they are.
 
-    `native` lets Tantivy merge segments of like size, eight or more at a time; it needs time, and saves space and searches.
+    `native` lets Tantivy merge small segments of like size, eight or more at a time, into segments of some 250,000 documents;
+    it needs time, and saves space and searches. Larger ones stay side by side: merging them takes more time than they cost.
     The columns that are inexact are those of the sources, which their splits know: `inexact` is empty.
     """
     target.mkdir(parents=True, exist_ok=True)
@@ -142,10 +148,44 @@ def merge_indexes(target: Path, sources: Sequence[Path], mapping: DocMapping, *,
         found = _read_meta(source, mapping)["segments"]
         segments += [_adopt(target, source, segment, taken) for segment in found]
     rows = sum(segment["max_doc"] for segment in segments)
+    for number, some in enumerate(_to_merge(segments) if native else ()):
+        merged = _merged_natively(target, f"native.{number}", some, mapping, heap)
+        segments = [segment for segment in segments if segment not in some] + merged
     _write_meta(target, mapping, segments)
-    if native:
-        _merge_natively(target, mapping, heap)
     return _built(target, mapping, rows, frozenset())
+
+
+def _to_merge(segments: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Small segments, as many together as Tantivy's policy needs and as make a good size. Those of like size meet."""
+    some: list[dict[str, Any]] = []
+    for segment in sorted(segments, key=lambda segment: -segment["max_doc"]):
+        if segment["max_doc"] >= LARGE_SEGMENT:
+            continue
+        some.append(segment)
+        if len(some) >= _LEAST_TO_MERGE and sum(each["max_doc"] for each in some) >= _GOOD_SEGMENT:
+            yield some
+            some = []
+    if len(some) >= _LEAST_TO_MERGE:
+        yield some
+
+
+def _merged_natively(
+    target: Path, name: str, segments: Sequence[dict[str, Any]], mapping: DocMapping, heap: int
+) -> list[dict[str, Any]]:
+    """The segments that come out where Tantivy's policy merges these, all of them in `target`."""
+    directory = target / name
+    directory.mkdir()
+    for segment in segments:
+        for file in _segment_files(target, _stem(segment)):
+            file.rename(directory / file.name)
+    _write_meta(directory, mapping, list(segments))
+    _merge_natively(directory, mapping, heap)
+    merged: list[dict[str, Any]] = _read_meta(directory, mapping)["segments"]
+    for segment in merged:
+        for file in _segment_files(directory, _stem(segment)):
+            file.rename(target / file.name)
+    shutil.rmtree(directory)
+    return merged
 
 
 def segment_rows(directory: Path, mapping: DocMapping) -> int:
