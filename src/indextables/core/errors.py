@@ -4,6 +4,7 @@
     ├── OptionError                 a spark.indextables.* key or value that is not valid
     ├── SchemaError                 a schema, a partition column or a value that does not fit it
     ├── PredicateError              a `where` text that cannot be parsed or does not fit the schema
+    ├── QueryError                  a search text that cannot be read, or asks for what the table does not have
     ├── StorageError                the object store said no
     │   ├── ObjectNotFound
     │   ├── ObjectExists            a put-if-absent found something (maybe our own write: read it back)
@@ -81,6 +82,10 @@ class SchemaError(IndexTablesError, ValueError):
 
 class PredicateError(IndexTablesError, ValueError):
     """A `where` that cannot be parsed, or names a column or a type that the table does not have."""
+
+
+class QueryError(IndexTablesError, ValueError):
+    """A search text that cannot be read, or asks for a field or a type that the table does not have. `position` says where."""
 
 
 class StorageError(IndexTablesError):
