@@ -26,10 +26,11 @@ def test_snippets_run(tmp_path: Path) -> None:
     assert lines[0] == "300"
     assert lines[1].count("'id': 7") == 2
     assert "'message': 'disk 7 is full'" in lines[1]
-    assert lines[2:4] == ["0", "1000"]
-    assert "pyarrow.Table" in lines[4]
+    assert lines[2] == str(["disk 7 is full"] * 3)
+    assert lines[3:5] == ["0", "1000"]
+    assert "pyarrow.Table" in lines[5]
     assert "10 files became 1" in lines
-    assert lines[-1] == "Prewarmed(fetched=3, present=0, left_out=0)"
+    assert lines[-1] == "Prewarmed(fetched=1, present=2, left_out=0)"
 
 
 def test_the_example_is_about_twenty_lines() -> None:

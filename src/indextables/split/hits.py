@@ -73,6 +73,22 @@ def few_rows_of(
     return _checked(np.sort(_placed(numbers, named, sources, split)), rows, split)
 
 
+def numbers_of(
+    searcher: tantivy.Searcher, documents: Sequence[tantivy.DocAddress], sources: Sequence[Source], *, split: str
+) -> RowNumbers:
+    """The numbers of the rows that documents were indexed for, in the order of the documents."""
+    rows = sum(source.rows for source in sources) if sources else searcher.num_docs
+    if not documents:
+        return np.zeros(0, np.int64)
+    with translated(split, "searching its index"):
+        numbers = _whole(searcher.fast_field_values(ROW, list(documents)), len(documents), ROW, split)
+        if len(sources) > 1:
+            named = _whole(searcher.fast_field_values(SOURCE, list(documents)), len(documents), SOURCE, split)
+            numbers = _placed(numbers, named, sources, split)
+    _checked(np.sort(numbers), rows, split)
+    return numbers
+
+
 def _whole(values: Any, length: int, field: str, split: str) -> RowNumbers:
     try:
         return np.fromiter(values, np.int64, length)

@@ -97,12 +97,23 @@ class OpenSplits:
         return self._rows.get((id(store), key, footer.fingerprint), open_rows)[1]
 
     def index(
-        self, store: Store, key: str, footer: Footer, mapping: DocMapping, *, cache: IndexCache, table: str
+        self,
+        store: Store,
+        key: str,
+        footer: Footer,
+        mapping: DocMapping,
+        *,
+        cache: IndexCache,
+        table: str,
+        positions: bool = False,
     ) -> IndexView:
-        """The index of a split, without the positions of words."""
-        return self._indexes.get(
-            (cache, store.root, key, footer.fingerprint), lambda: _open(store, key, footer, mapping, cache, table)
-        )
+        """The index of a split. Only with `positions` it is certain to know where in a text words stand, as phrases need."""
+        mark = (cache, store.root, key, footer.fingerprint)
+        if positions and footer.tails:
+            return self._indexes.get(
+                (*mark, "positions"), lambda: _open(store, key, footer, mapping, cache, table, True)
+            )
+        return self._indexes.get(mark, lambda: _open(store, key, footer, mapping, cache, table, False))
 
     def has_index(self, store: Store, key: str, footer: Footer, cache: IndexCache) -> bool:
         """Whether asking the index costs no more than the search."""
@@ -113,7 +124,9 @@ class OpenSplits:
         return len(self._footers) + len(self._rows) + len(self._indexes)
 
 
-def _open(store: Store, key: str, footer: Footer, mapping: DocMapping, cache: IndexCache, table: str) -> IndexView:
+def _open(
+    store: Store, key: str, footer: Footer, mapping: DocMapping, cache: IndexCache, table: str, positions: bool
+) -> IndexView:
     where = joined(store.root, key)
 
     with cache.acquire(
@@ -121,7 +134,7 @@ def _open(store: Store, key: str, footer: Footer, mapping: DocMapping, cache: In
         footer.index,
         partial(fetch, store, key),
         tails=footer.tails,
-        without_positions=True,
+        without_positions=not positions,
     ) as lease:
         try:
             index = open_index(lease.directory, mapping)

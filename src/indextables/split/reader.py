@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from indextables.core.errors import CorruptSplit, ObjectNotFound, SplitError
@@ -43,8 +44,12 @@ from indextables.split.container import Pages
 from indextables.split.footer import Footer, Region
 from indextables.split.hits import RowNumbers, count_of
 from indextables.split.mapping import DocMapping
-from indextables.split.plan import fold, plan_predicate, rows_worth_taking
+from indextables.split.plan import MOST_SHARE, fold, plan_predicate, rows_worth_taking
 from indextables.split.plan_leaf import IndexView
+from indextables.split.query.bind import Bound, Group, Typed, implied, needs_positions
+from indextables.split.query.match import Match
+from indextables.split.query.rank import Scores, best_rows
+from indextables.split.query.tree import Span
 from indextables.split.rows import BATCH_ROWS, Rows, empty_columns
 from indextables.split.worth import knows, narrows
 from indextables.storage.keys import joined
@@ -95,20 +100,32 @@ class SplitReader:
         """What the split says about itself. Raises SplitError."""
         return self._naming(self._read_footer)
 
-    def scan(self, columns: Sequence[str], predicate: Predicate | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows for which the predicate is true, in their order, with these columns of the table. No batch is empty.
+    def scan(
+        self, columns: Sequence[str], predicate: Predicate | None = None, query: Bound | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows for which the predicate is true and that the query finds, in their order, with these columns of the table.
 
-        Raises SplitError.
+        No batch is empty. Raises SplitError.
         """
-        return self._named(self._scan(columns, TRUE if predicate is None else predicate))
+        wanted = TRUE if predicate is None else predicate
+        return self._named(self._scan(columns, wanted) if query is None else self._search(columns, wanted, query))
 
-    def count(self, predicate: Predicate | None = None) -> int:
-        """How many rows the predicate is true for. Raises SplitError."""
-        return sum(self.counts(predicate))
+    def count(self, predicate: Predicate | None = None, query: Bound | None = None) -> int:
+        """How many rows the predicate is true for and the query finds. Raises SplitError."""
+        return sum(self.counts(predicate, query))
 
-    def counts(self, predicate: Predicate | None = None) -> Iterator[int]:
+    def counts(self, predicate: Predicate | None = None, query: Bound | None = None) -> Iterator[int]:
         """The same as parts of a sum, so that a long count can be broken off."""
-        return self._named(self._counts(TRUE if predicate is None else predicate))
+        wanted = TRUE if predicate is None else predicate
+        return self._named(self._counts(wanted) if query is None else self._found(wanted, query))
+
+    def best(self, predicate: Predicate | None, query: Bound, limit: int) -> tuple[Scores, RowNumbers]:
+        """Scores and numbers of the best rows that the query finds and the predicate is true for. Raises SplitError."""
+        return self._naming(lambda: self._best(TRUE if predicate is None else predicate, query, limit))
+
+    def take(self, numbers: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Rows by number, ascending, with these columns of the table. Raises SplitError."""
+        return self._naming(lambda: self._rows_by_number(np.asarray(numbers, np.int64), columns))
 
     def pages(self) -> Pages:
         """The bytes of its rows, verified."""
@@ -156,6 +173,65 @@ class SplitReader:
                 return
         if left != FALSE:
             yield from (batch.num_rows for batch in self._read((), left))
+
+    def _search(self, columns: Sequence[str], predicate: Predicate, query: Bound) -> Iterator[pa.RecordBatch]:
+        asked = self._asked(predicate, query)
+        if asked is None:
+            return
+        shape = self._shape(columns)
+        numbers = self._match(asked).rows(asked)
+        if len(numbers) > self.footer.rows * MOST_SHARE and shape.stored:
+            yield from map(shape.completed, self._picked(numbers, shape.stored))
+        else:
+            yield from map(shape.completed, self._taken(numbers, shape.stored, TRUE))
+
+    def _found(self, predicate: Predicate, query: Bound) -> Iterator[int]:
+        asked = self._asked(predicate, query)
+        if asked is not None:
+            yield self._match(asked).count(asked)
+
+    def _best(self, predicate: Predicate, query: Bound, limit: int) -> tuple[Scores, RowNumbers]:
+        asked = self._asked(predicate, query)
+        if asked is None:
+            return np.zeros(0), np.zeros(0, np.int64)
+        return best_rows(self._match(asked), asked, limit)
+
+    def _rows_by_number(self, numbers: RowNumbers, columns: Sequence[str]) -> pa.Table:
+        shape = self._shape(columns)
+        batches = [shape.completed(batch) for batch in self._taken(numbers, shape.stored, TRUE)]
+        return pa.Table.from_batches(batches, shape.schema)
+
+    def _asked(self, predicate: Predicate, query: Bound) -> Bound | None:
+        """Predicate and query in one; None where the footer knows that no row can match."""
+        left = self._left(predicate)
+        if left == FALSE or self._left(implied(query)) == FALSE:
+            return None
+        return query if left == TRUE else Group(must=(query, Typed(left, Span(0, 0))))
+
+    def _match(self, query: Bound) -> Match:
+        """The index, to be asked for a query."""
+        if not self.footer.index:
+            raise SplitError(f"{self._where} has no index, its rows cannot be searched", split=self._where)
+        view = opened.OPEN.index(
+            self._store,
+            self._key,
+            self.footer,
+            self._mapping,
+            cache=self._cache,
+            table=self._table,
+            positions=needs_positions(query),
+        )
+        constants = {**self._partitions, **self._missing}
+        return Match(view, self.footer.sources, constants, self._rows.take)
+
+    def _picked(self, numbers: RowNumbers, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Rows by number, where there are so many that all of them are read."""
+        first = begin = 0
+        for batch in self._rows.scan(columns, batch_rows=self._batch_rows):
+            end = begin + int(np.searchsorted(numbers[begin:], first + batch.num_rows))
+            if end > begin:
+                yield batch.take(pa.array(numbers[begin:end] - first))
+            first, begin = first + batch.num_rows, end
 
     def _taken(self, numbers: RowNumbers, columns: Sequence[str], residual: Predicate) -> Iterator[pa.RecordBatch]:
         """Rows by number, as far as what the index left open is true for them."""

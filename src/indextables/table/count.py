@@ -20,8 +20,12 @@ from indextables.log.tablelog import TableLog
 from indextables.table.foreign import check_bundles
 
 
-def count(log: TableLog, snapshot: Snapshot, where: Predicate | None = None) -> tuple[Snapshot, int]:
-    """How many rows `where` is true for, and the snapshot that they are from."""
+def count(
+    log: TableLog, snapshot: Snapshot, where: Predicate | None = None, query: str | None = None
+) -> tuple[Snapshot, int]:
+    """How many rows `where` is true for and `query` finds, and the snapshot that they are from."""
+    if query is not None:
+        return _found(log, snapshot, where, query)
     snapshot, files = read_files(log, snapshot, where)
     doubtful = _doubtful(files, where, snapshot)
     total = pc.sum(files.column("numRecords")).as_py() or 0
@@ -66,3 +70,15 @@ def _counted(log: TableLog, snapshot: Snapshot, files: pa.Table, where: Predicat
 
     starts = (partial(split.counts, where) for split in readers(log, snapshot, files))
     return sum(in_order(starts, threads=reading_threads(log)))
+
+
+def _found(log: TableLog, snapshot: Snapshot, where: Predicate | None, query: str) -> tuple[Snapshot, int]:
+    """What a query finds is known to the indexes only."""
+    from indextables.table.query import bound_query, narrowed
+    from indextables.table.splits import readers, reading_threads
+
+    check_bundles(snapshot, "searching")
+    asked = bound_query(query, snapshot)
+    snapshot, files = read_files(log, snapshot, narrowed(where, asked))
+    starts = (partial(split.counts, where, asked) for split in readers(log, snapshot, files))
+    return snapshot, sum(in_order(starts, threads=reading_threads(log)))

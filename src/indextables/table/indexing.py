@@ -15,8 +15,7 @@ from indextables.split.mapping import DocMapping, FieldMapping, plan_mapping
 
 def table_mapping(snapshot: Snapshot, options: opt.Options) -> DocMapping:
     """The mapping of every new split. Raises OptionError where the options ask for another one."""
-    metadata = snapshot.metadata
-    mapping = plan_mapping(snapshot.schema, metadata.partition_columns, metadata.configuration)
+    mapping = mapping_of(snapshot)
     for key, column, wanted, found in _claims(mapping, snapshot.schema, options):
         if wanted != found:
             about = f"column {column}" if column else "the table"
@@ -27,6 +26,12 @@ def table_mapping(snapshot: Snapshot, options: opt.Options) -> DocMapping:
                 column=column,
             )
     return mapping
+
+
+def mapping_of(snapshot: Snapshot) -> DocMapping:
+    """The mapping that the table's properties ask for."""
+    metadata = snapshot.metadata
+    return plan_mapping(snapshot.schema, metadata.partition_columns, metadata.configuration)
 
 
 def _claims(mapping: DocMapping, schema: pa.Schema, options: opt.Options) -> Iterator[tuple[str, str, Any, Any]]:

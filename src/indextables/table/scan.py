@@ -16,6 +16,7 @@ from indextables.log.refresh import read_files
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
 from indextables.table.foreign import check_bundles
+from indextables.table.query import bound_query, narrowed
 from indextables.table.splits import readers, reading_threads
 
 _AHEAD_BYTES: Final = 1 << 28
@@ -28,18 +29,20 @@ def scan(
     columns: Sequence[str] | None = None,
     where: Predicate | None = None,
     limit: int | None = None,
+    query: str | None = None,
 ) -> tuple[Snapshot, pa.RecordBatchReader]:
-    """The rows for which `where` is true, all or the first `limit`, and the snapshot that they are from.
+    """The rows for which `where` is true and that `query` finds, all or the first `limit`, and the snapshot that they are from.
 
     Everything that can be wrong with the question is said here, before the first row is asked for.
     """
     check_bundles(snapshot, "reading")
-    names = _chosen(columns, snapshot.schema)
-    snapshot, files = read_files(log, snapshot, where)
+    names = chosen_columns(columns, snapshot.schema)
+    asked = None if query is None else bound_query(query, snapshot)
+    snapshot, files = read_files(log, snapshot, narrowed(where, asked))
     schema = pa.schema([snapshot.schema.field(name) for name in names])
     if limit == 0:
         files = files.slice(0, 0)
-    starts = (partial(split.scan, names, where) for split in readers(log, snapshot, files))
+    starts = (partial(split.scan, names, where, asked) for split in readers(log, snapshot, files))
     batches = in_order(starts, threads=reading_threads(log), weigh=_weight, budget=_AHEAD_BYTES)
     rows = batches if limit is None else _first(batches, limit)
     return snapshot, pa.RecordBatchReader.from_batches(schema, rows)
@@ -60,7 +63,7 @@ def _first(batches: Generator[pa.RecordBatch, None, None], limit: int) -> Iterat
         batches.close()
 
 
-def _chosen(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
+def chosen_columns(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
     """The exact names of columns, which may be given in any letter case."""
     if columns is None:
         return list(schema.names)

@@ -228,23 +228,55 @@ class Table:
         return with_doc_mappings(files, self._snapshot.registry)
 
     def scan(
-        self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        query: str | None = None,
+        limit: int | None = None,
     ) -> pa.RecordBatchReader:
-        """The rows for which `where` (SQL) is true, all or the first `limit`, with all columns or those given.
+        """The rows for which `where` (SQL) is true and that `query` finds: all or the first `limit`, all columns or those given.
 
         Rows come in the order of the files, as a stream: they are read while it is. Raises SchemaError, PredicateError,
-        ForeignTable, and SplitError when a file is missing or damaged.
+        QueryError, ForeignTable, and SplitError when a file is missing or damaged.
         """
         from indextables.table.scan import scan
 
         if limit is not None and _whole_number("limit", limit) < 0:
             raise OptionError(f"limit is {limit}, but must be 0 or more")
-        self._snapshot, reader = scan(self._log, self._snapshot, columns, self._predicate(where), limit)
+        self._snapshot, reader = scan(self._log, self._snapshot, columns, self._predicate(where), limit, query)
         return reader
 
-    def count(self, where: str | None = None) -> int:
-        """How many rows `where` (SQL) is true for, or how many there are: from the log alone where it knows."""
-        self._snapshot, rows = count(self._log, self._snapshot, self._predicate(where))
+    def search(
+        self,
+        query: str,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        limit: int = 10,
+        snippets: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """The best rows that `query` finds and `where` (SQL) is true for, best first, with `_score`.
+
+        `snippets` names text columns of which the parts with the words are shown, in `_snippets`. The score is BM25 within the
+        file that holds the row. Raises QueryError, PredicateError, SchemaError, ForeignTable, SplitError.
+        """
+        from indextables.table.search import search
+
+        if _whole_number("limit", limit) < 0:
+            raise OptionError(f"limit is {limit}, but must be 0 or more")
+        self._snapshot, found = search(
+            self._log, self._snapshot, query, columns, self._predicate(where), limit, snippets
+        )
+        return found
+
+    def explain(self, query: str) -> str:
+        """What a query asks of this table, in words: which columns, and how texts are cut. Raises QueryError."""
+        from indextables.table.explain import explain_query
+
+        return explain_query(query, self._snapshot)
+
+    def count(self, where: str | None = None, query: str | None = None) -> int:
+        """How many rows `where` (SQL) is true for and `query` finds, or how many there are: from the log alone where it knows."""
+        self._snapshot, rows = count(self._log, self._snapshot, self._predicate(where), query)
         return rows
 
     def _predicate(self, where: str | None) -> Predicate | None:

@@ -1,0 +1,151 @@
+"""Which rows of one split a query finds.
+
+Each leaf is an `Answer` of the index. Words are always exact: the index says what words there are. What is typed may be a
+bound only, because the index does not hold all values, or because asking it would cost more than reading the column. If all
+answers are exact, one search finds the rows. Otherwise it finds candidates, and for these the tree is worked out once more: words
+by what the index finds for each of them, the rest on the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import tantivy
+
+from indextables.core.errors import SplitError
+from indextables.core.predicate import TRUE, Constant, Predicate, columns_of, evaluate
+from indextables.split.answers import NOTHING, Answer, all_answers, any_answer, without
+from indextables.split.footer import Source
+from indextables.split.hits import RowNumbers, count_of, rows_of
+from indextables.split.plan import fold, plan_predicate
+from indextables.split.plan_leaf import IndexView
+from indextables.split.query.bind import Boosted, Bound, Group, Near, Pattern, Typed, Words
+from indextables.split.query.tree import All
+
+Take = Callable[[RowNumbers, Sequence[str]], pa.Table]
+"""Rows by number, with some columns."""
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Match:
+    """Asks one split."""
+
+    view: IndexView
+    sources: Sequence[Source]
+    constants: Mapping[str, pa.Scalar]
+    """The columns that are neither in its rows nor in its index."""
+    take: Take
+
+    def count(self, bound: Bound) -> int:
+        """How many rows there are."""
+        answer = self.answer(bound)
+        if answer.exact:
+            return count_of(self.view.searcher, answer.query, split=self.view.split)
+        return len(self.rows(bound))
+
+    def rows(self, bound: Bound) -> RowNumbers:
+        """Their numbers, ascending."""
+        answer = self.answer(bound)
+        candidates = rows_of(self.view.searcher, answer.query, self.sources, split=self.view.split)
+        if answer.exact or not len(candidates):
+            return candidates
+        chosen: RowNumbers = candidates[self._worked_out(bound, candidates)]
+        return chosen
+
+    def answer(self, bound: Bound) -> Answer:
+        """What one search of the index finds: no row less, perhaps some more."""
+        rows = self.view.rows
+        match bound:
+            case All():
+                return Answer(None, True, rows)
+            case Group():
+                found = self._group(bound)
+                taken = any_answer(map(self.answer, bound.must_not), rows)
+                return without(found, taken)
+            case Boosted():
+                return self.answer(bound.child)
+            case Typed():
+                left = fold(bound.predicate, self.constants)
+                if isinstance(left, Constant):
+                    return Answer(None, True, rows) if left == TRUE else NOTHING
+                plan = plan_predicate(left, self.view)
+                return Answer(plan.query, plan.exact, plan.at_most, share=plan.share)
+        if bound.field.column in self.constants:
+            return NOTHING
+        return Answer(self.words(bound), True, rows)
+
+    def _group(self, group: Group) -> Answer:
+        rows = self.view.rows
+        if group.must:
+            return all_answers(map(self.answer, group.must), rows)
+        if group.should:
+            return any_answer(map(self.answer, group.should), rows)
+        return Answer(None, True, rows)
+
+    def words(self, leaf: Words | Pattern | Near) -> tantivy.Query:
+        """The query of a leaf about words."""
+        self._check_mapping(leaf)
+        schema, name = self.view.schema, leaf.field.name
+        query = tantivy.Query
+        match leaf:
+            case Words(words=(word,)):
+                return query.term_query(schema, name, word, index_option="freq")
+            case Words():
+                return query.phrase_query(schema, name, list(leaf.words), slop=leaf.slop)
+            case Pattern():
+                return query.regex_query(schema, name, leaf.regex)
+            case Near():
+                return query.fuzzy_term_query(
+                    schema, name, leaf.word, distance=leaf.distance, transposition_cost_one=True
+                )
+
+    def _check_mapping(self, leaf: Words | Pattern | Near) -> None:
+        found = self.view.mapping.field(leaf.field.column)
+        if found != leaf.field:
+            raise SplitError(
+                f"{self.view.split} was written when {leaf.field.column} was indexed in another way, and cannot be searched: "
+                "write its rows again, or merge it with others",
+                split=self.view.split,
+            )
+
+    def _worked_out(self, bound: Bound, rows: RowNumbers) -> Mask:
+        """For each of some rows whether the query finds it."""
+        match bound:
+            case All():
+                return np.ones(len(rows), np.bool_)
+            case Group():
+                return self._group_worked_out(bound, rows)
+            case Boosted():
+                return self._worked_out(bound.child, rows)
+            case Typed():
+                return self._true(fold(bound.predicate, self.constants), rows)
+        answer = self.answer(bound)
+        found = rows_of(self.view.searcher, answer.query, self.sources, split=self.view.split)
+        return np.isin(rows, found, assume_unique=True)
+
+    def _group_worked_out(self, group: Group, rows: RowNumbers) -> Mask:
+        if group.must:
+            mask: Mask = np.logical_and.reduce([self._worked_out(child, rows) for child in group.must])
+        elif group.should:
+            mask = np.logical_or.reduce([self._worked_out(child, rows) for child in group.should])
+        else:
+            mask = np.ones(len(rows), np.bool_)
+        for child in group.must_not:
+            mask = mask & ~self._worked_out(child, rows)
+        return mask
+
+    def _true(self, predicate: Predicate, rows: RowNumbers) -> Mask:
+        if isinstance(predicate, Constant):
+            return np.full(len(rows), predicate == TRUE)
+        names = list(dict.fromkeys(column.name for column in columns_of(predicate)))
+        table = self.take(rows, names)
+        true: Any = pc.fill_null(evaluate(predicate, table), False)
+        mask: Mask = np.asarray(true.to_numpy(zero_copy_only=False), np.bool_)
+        return mask

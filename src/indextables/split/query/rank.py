@@ -1,0 +1,99 @@
+"""The best rows of one split.
+
+A row's score is BM25 within its split, from the words of the query; what is typed (numbers, dates, strings) filters, and counts
+nothing. Rows of equal score come in their order. Tantivy orders them by their place in the index, which is the same where the
+index has one segment and was never merged; elsewhere more hits are asked for, until the last score that counts has ended.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tantivy
+
+from indextables.split.hits import RowNumbers, numbers_of
+from indextables.split.native import translated
+from indextables.split.query.bind import Boosted, Bound, Group, Near, Pattern, Typed, Words
+from indextables.split.query.match import Match
+from indextables.split.query.tree import All
+
+Scores = npt.NDArray[np.float64]
+
+
+def best_rows(match: Match, bound: Bound, limit: int) -> tuple[Scores, RowNumbers]:
+    """The scores and numbers of at most `limit` rows, best first."""
+    view = match.view
+    if not view.rows or limit < 1:
+        return np.zeros(0), np.zeros(0, np.int64)
+    answer = match.answer(bound)
+    if not has_words(bound):
+        rows = match.rows(bound)[:limit]
+        return np.zeros(len(rows)), rows
+    allowed = None if answer.exact else match.rows(bound)
+    plain = len(match.sources) <= 1 and view.searcher.num_segments <= 1
+    query = scored(match, bound)
+    asked = limit
+    while True:
+        scores, numbers, total = _hits(match, query, min(asked, view.rows))
+        complete = len(numbers) >= total
+        if allowed is not None:
+            kept = np.isin(numbers, allowed)
+            scores, numbers = scores[kept], numbers[kept]
+        if complete or (len(numbers) >= limit and (plain or scores[-1] < scores[limit - 1])):
+            order = np.lexsort((numbers, -scores))[:limit]
+            return scores[order], numbers[order]
+        asked *= 4
+
+
+def _hits(match: Match, query: tantivy.Query, limit: int) -> tuple[Scores, RowNumbers, int]:
+    view = match.view
+    with translated(view.split, "searching its index"):
+        found: Any = view.searcher.search(query, limit=max(limit, 1), count=True)
+        hits = found.hits
+        scores = np.fromiter((hit[0] for hit in hits), np.float64, len(hits))
+    return scores, numbers_of(view.searcher, [hit[1] for hit in hits], match.sources, split=view.split), found.count
+
+
+def has_words(bound: Bound) -> bool:
+    """Whether rows can have different scores."""
+    match bound:
+        case Words() | Pattern() | Near():
+            return True
+        case Group():
+            return any(map(has_words, (*bound.must, *bound.should)))
+        case Boosted():
+            return has_words(bound.child)
+    return False
+
+
+def scored(match: Match, bound: Bound) -> tantivy.Query:
+    """The query with scores. It finds what the answer to it finds."""
+    query = tantivy.Query
+    match_, occur = match, tantivy.Occur
+    match bound:
+        case Boosted():
+            return query.boost_query(scored(match_, bound.child), bound.factor)
+        case Group():
+            if bound.must:
+                parts = [(occur.Must, scored(match_, child)) for child in bound.must]
+                parts += [(occur.Should, scored(match_, child)) for child in bound.should]
+            elif bound.should:
+                any_of = query.boolean_query([(occur.Should, scored(match_, child)) for child in bound.should])
+                parts = [(occur.Must, any_of)]
+            else:
+                parts = [(occur.Must, _unscored(None))]
+            taken = match_.answer(Group(should=bound.must_not)) if bound.must_not else None
+            if taken is not None and taken.exact:
+                parts.append((occur.MustNot, taken.query or query.all_query()))
+            return query.boolean_query(parts)
+        case Words() | Pattern() | Near() if bound.field.column not in match_.constants:
+            return match_.words(bound)
+        case All() | Typed():
+            return _unscored(match_.answer(bound).query)
+    return query.empty_query()
+
+
+def _unscored(query: tantivy.Query | None) -> tantivy.Query:
+    return tantivy.Query.const_score_query(query or tantivy.Query.all_query(), 0.0)

@@ -1,0 +1,111 @@
+"""The part of a text that shows best why a query found it, and where its words are in there.
+
+Words are looked for in the text itself, with the tokenizer of its column, so that a snippet needs no index: it works on any row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from indextables.split.index import analyzer
+from indextables.split.mapping import FieldMapping
+from indextables.split.query.bind import Boosted, Bound, Group, Near, Pattern, Words
+
+LENGTH: Final = 160
+"""Characters of a snippet."""
+_LONGEST_TEXT: Final = 100_000
+"""Characters that are looked at."""
+_PIECES: Final = {"whitespace": re.compile(r"\S+"), "raw": re.compile(r"(?s).+")}
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A part of a text, and the characters in it that the query asked for: (start, end)."""
+
+    text: str
+    highlights: tuple[tuple[int, int], ...]
+
+
+class Highlighter:
+    """Finds what a query asked for in the texts of one column."""
+
+    def __init__(self, query: Bound, field: FieldMapping, max_token_length: int) -> None:
+        self._tests = list(_tests(query, field.column))
+        self._analyze = analyzer(field.tokenizer or "raw", max_token_length).analyze
+        self._pieces = _PIECES.get(field.tokenizer or "raw", _WORD)
+
+    def snippet(self, text: str | None, length: int = LENGTH) -> Snippet | None:
+        """The part with the most different words of the query, as early as possible. Without any, the beginning."""
+        if text is None:
+            return None
+        found = list(self._found(text[:_LONGEST_TEXT]))
+        start, end = _window(text, found, length)
+        inside = tuple((a - start, b - start) for a, b, _ in found if start <= a and b <= end)
+        return Snippet(text[start:end], inside)
+
+    def _found(self, text: str) -> Iterator[tuple[int, int, str]]:
+        for piece in self._pieces.finditer(text):
+            for word in self._analyze(piece.group()):
+                if any(test(word) for test in self._tests):
+                    yield piece.start(), piece.end(), word
+                    break
+
+
+def _window(text: str, found: Sequence[tuple[int, int, str]], length: int) -> tuple[int, int]:
+    """Where to cut: around the most different words, at blanks where there are some."""
+    if len(text) <= length:
+        return 0, len(text)
+    best, most = 0, 0
+    for number, (start, _, _) in enumerate(found):
+        words = {word for begin, end, word in found[number : number + 50] if end - start <= length}
+        if len(words) > most:
+            best, most = start, len(words)
+    first = max(0, min(best - length // 4, len(text) - length))
+    if first:
+        blank = text.find(" ", first, best) if best > first else -1
+        first = blank + 1 if blank >= 0 else first
+    last = min(len(text), first + length)
+    if last < len(text):
+        blank = text.rfind(" ", first + length // 2, last)
+        last = blank if blank > 0 and all(not start < blank < end for start, end, _ in found) else last
+    return first, last
+
+
+def _tests(query: Bound, column: str) -> Iterator[Callable[[str], bool]]:
+    """For each thing that the query wants to be there: whether a word is one."""
+    match query:
+        case Group():
+            for child in (*query.must, *query.should):
+                yield from _tests(child, column)
+        case Boosted():
+            yield from _tests(query.child, column)
+        case Words() if query.field.column == column:
+            yield frozenset(query.words).__contains__
+        case Near() if query.field.column == column:
+            yield lambda word: _is_near(word, query.word, query.distance)
+        case Pattern() if query.field.column == column:
+            try:
+                compiled = re.compile(query.regex)
+            except re.error:  # Tantivy's dialect has a few forms that Python's lacks: then nothing is shown for them
+                return
+            yield lambda word: len(word) <= 255 and compiled.fullmatch(word) is not None
+
+
+def _is_near(word: str, wanted: str, distance: int) -> bool:
+    """Whether a few letters make one word of the other, a swap of neighbours counted as one."""
+    if abs(len(word) - len(wanted)) > distance:
+        return False
+    before: list[int] = []
+    row = list(range(len(wanted) + 1))
+    for i, letter in enumerate(word, 1):
+        before_that, before, row = before, row, [i]
+        for j, other in enumerate(wanted, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == wanted[j - 2] and word[i - 2] == other:
+                cost = min(cost, before_that[j - 2] + 1)
+            row.append(cost)
+    return row[-1] <= distance

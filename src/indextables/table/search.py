@@ -1,0 +1,131 @@
+"""`Table.search`: the best rows of all splits, with their scores.
+
+Each split is asked for its best rows side by side with others, and of all of them the best are read. Equal scores are ordered by
+the split's path and the row's number, so that the same question has the same answer each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+
+from indextables.core.errors import SchemaError
+from indextables.core.predicate import Predicate
+from indextables.core.streams import in_order
+from indextables.log.refresh import read_files
+from indextables.log.snapshot import Snapshot
+from indextables.log.tablelog import TableLog
+from indextables.split.mapping import DocMapping
+from indextables.split.query.bind import Bound
+from indextables.split.query.snippet import Highlighter
+from indextables.split.reader import SplitReader
+from indextables.table.foreign import check_bundles
+from indextables.table.indexing import mapping_of
+from indextables.table.query import bound_query, narrowed
+from indextables.table.scan import chosen_columns
+from indextables.table.splits import readers, reading_threads
+
+SCORE: Final = "_score"
+SNIPPETS: Final = "_snippets"
+_SNIPPET: Final = pa.struct(
+    [("text", pa.string()), ("highlights", pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32())])))]
+)
+
+
+def search(
+    log: TableLog,
+    snapshot: Snapshot,
+    query: str,
+    columns: Sequence[str] | None = None,
+    where: Predicate | None = None,
+    limit: int = 10,
+    snippets: Sequence[str] | None = None,
+) -> tuple[Snapshot, pa.Table]:
+    """The `limit` best rows, best first, with `_score`, and the snapshot that they are from."""
+    check_bundles(snapshot, "searching")
+    names = chosen_columns(columns, snapshot.schema)
+    asked = bound_query(query, snapshot)
+    mapping = mapping_of(snapshot)
+    shown = _texts(snippets, snapshot.schema, mapping)
+    taken = {SCORE, *([SNIPPETS] if shown else [])} & set(snapshot.schema.names)
+    if taken:
+        raise SchemaError(f"the table has a column {min(taken)} of its own; use scan(query=…)", column=min(taken))
+    snapshot, files = read_files(log, snapshot, narrowed(where, asked))
+    splits = list(readers(log, snapshot, files))
+    starts = (partial(_best, number, split, where, asked, limit) for number, split in enumerate(splits))
+    hits = [hit for some in in_order(starts, threads=reading_threads(log)) for hit in some]
+    hits.sort(key=lambda hit: (-hit[0], splits[hit[1]].key, hit[2]))
+    best = hits[:limit]
+    read = list(dict.fromkeys([*names, *shown]))
+    found = _rows(log, splits, best, read, snapshot.schema)
+    result = found.select(names).append_column(SCORE, pa.array([score for score, _, _ in best], pa.float64()))
+    if shown:
+        result = result.append_column(SNIPPETS, _snippets(found, shown, asked, mapping))
+    return snapshot, result
+
+
+def _best(
+    number: int, split: SplitReader, where: Predicate | None, query: Bound, limit: int
+) -> Iterator[list[tuple[float, int, int]]]:
+    scores, rows = split.best(where, query, limit)
+    yield [(score, number, row) for score, row in zip(scores.tolist(), rows.tolist(), strict=True)]
+
+
+def _rows(
+    log: TableLog,
+    splits: Sequence[SplitReader],
+    best: Sequence[tuple[float, int, int]],
+    names: list[str],
+    schema: pa.Schema,
+) -> pa.Table:
+    """The winners, in their order."""
+    by_split: dict[int, list[int]] = {}
+    for _, number, row in best:
+        by_split.setdefault(number, []).append(row)
+    calls = [partial(splits[number].take, sorted(rows), names) for number, rows in by_split.items()]
+    tables = log.workers.together(calls, limit=reading_threads(log))
+    wanted = pa.schema([schema.field(name) for name in names])
+    first, places = 0, {}
+    for (number, rows), table in zip(by_split.items(), tables, strict=True):
+        places.update({(number, row): first + place for place, row in enumerate(sorted(rows))})
+        first += table.num_rows
+    together = pa.concat_tables([wanted.empty_table(), *tables])
+    return together.take(pa.array([places[number, row] for _, number, row in best], pa.int64()))
+
+
+def _texts(snippets: Any, schema: pa.Schema, mapping: DocMapping) -> list[str]:
+    if snippets is None:
+        return []
+    names = chosen_columns(snippets, schema)
+    for name in names:
+        field = mapping.field(name)
+        if field is None or field.kind != "text":
+            raise SchemaError(f"snippets are made of text columns, {name} is not indexed as text", column=name)
+    return names
+
+
+def _snippets(found: pa.Table, names: Sequence[str], query: Bound, mapping: DocMapping) -> pa.Array:
+    columns = []
+    for name in names:
+        field = mapping.field(name)
+        assert field is not None
+        highlighter = Highlighter(query, field, mapping.max_token_length)
+        made = [highlighter.snippet(text) for text in found.column(name).to_pylist()]
+        columns.append(
+            pa.array(
+                [
+                    None
+                    if snippet is None
+                    else {
+                        "text": snippet.text,
+                        "highlights": [{"start": start, "end": end} for start, end in snippet.highlights],
+                    }
+                    for snippet in made
+                ],
+                _SNIPPET,
+            )
+        )
+    return pa.StructArray.from_arrays(columns, list(names))
