@@ -148,11 +148,16 @@ def _struct(children: list[pa.Array], fields: list[pa.Field], like: pa.Array) ->
 
 
 def _list_parts(lists: Any) -> tuple[pa.Array, pa.Array, pa.Array | None]:
-    """Offsets that begin at 0, the elements they point into, and which lists are null. Null lists become empty."""
+    """Offsets that begin at 0, the elements they point into, and which lists are null. Null lists become empty.
+
+    No elements are an array of their own: Vortex panics at an empty slice of texts that does not begin at 0.
+    """
     if not len(lists):
-        return pa.array([0], pa.int32()), lists.values.slice(0, 0), None
+        return pa.array([0], pa.int32()), pa.array([], lists.values.type), None
     offsets = lists.offsets.to_numpy()
     elements = lists.values.slice(offsets[0], offsets[-1] - offsets[0])
+    if not len(elements):
+        elements = pa.array([], elements.type)
     offsets = offsets - offsets[0]
     if not lists.null_count:
         return pa.array(offsets, pa.int32()), elements, None

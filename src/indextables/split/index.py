@@ -35,6 +35,7 @@ from indextables.core.errors import CorruptSplit, SchemaError, SplitError
 from indextables.split.feed import Feed
 from indextables.split.mapping import ROW, SOURCE, STEMMERS, DocMapping, FieldMapping
 from indextables.split.native import translated
+from indextables.storage.mapping import translate
 
 META: Final = "meta.json"
 SMALLEST_HEAP: Final = 15_000_000
@@ -259,8 +260,10 @@ def _read_meta(directory: Path, mapping: DocMapping) -> dict[str, Any]:
             uuid.UUID(segment["segment_id"])
             if segment["max_doc"] < 0:
                 raise ValueError(segment)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise CorruptSplit(f"{path} cannot be read ({type(error).__name__}: {error})", path=str(path)) from None
+    except OSError as error:  # too many open files, say: nothing is wrong with the split
+        raise translate(error, str(directory), META, "get") from error
     if looks != (tantivy_schema(mapping), _SETTINGS):
         raise CorruptSplit(f"the index in {directory} is not one of the doc mapping it should have", path=str(path))
     return meta

@@ -169,7 +169,14 @@ def _index(work: Path, sources: Sequence[SplitReader], target: Target) -> BuiltI
             if rows != source.footer.rows:
                 raise CorruptSplit(f"its index has {rows} rows, its footer says {source.footer.rows}")
         directories.append(directory)
-    return merge_indexes(work / "index", directories, target.mapping, native=True, heap=target.heap)
+    try:
+        return merge_indexes(work / "index", directories, target.mapping, native=True, heap=target.heap)
+    except SplitError:
+        for number, source in enumerate(sources):  # an index may be what its footer says, and still be none
+            with _blamed(source):
+                alone = work / f"alone.{number}"
+                merge_indexes(alone, [directories[number]], target.mapping, native=False, heap=target.heap)
+        raise
 
 
 def _rows(work: Path, sources: Sequence[SplitReader], target: Target) -> list[RowsFile | RowsCopy]:

@@ -7,6 +7,7 @@ mostly asked for together: their bounds stay narrow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -44,13 +45,13 @@ class Group:
     @property
     def size(self) -> int:
         """Bytes of all sources."""
-        return int(pc.sum(self.files.column("size")).as_py())
+        return sum(self.files.column("size").to_pylist())
 
 
 def plan_merges(files: pa.Table, partition_columns: Sequence[str], limits: Limits) -> list[Group]:
     """The groups to merge, the one with the oldest split first."""
     small = files.select(PLAN_COLUMNS).filter(
-        pc.less(files.column("size"), pa.scalar(limits.target_size * limits.skip_threshold))
+        pc.less_equal(files.column("size"), pa.scalar(_largest(limits), pa.int64()))
     )
     small = small.take(
         pc.sort_indices(small, sort_keys=[("modificationTime", "ascending"), ("path", "ascending")])
@@ -70,6 +71,11 @@ def plan_merges(files: pa.Table, partition_columns: Sequence[str], limits: Limit
         Group(dict(zip(partition_columns, texts, strict=True)), small.take(pa.array(group)))
         for group, texts in chosen[: limits.max_results]
     ]
+
+
+def _largest(limits: Limits) -> int:
+    """The size of the largest split that is merged: a whole number, because a log may have sizes that no double holds."""
+    return min(math.ceil(limits.target_size * limits.skip_threshold) - 1, 2**63 - 1)
 
 
 def _filled(numbers: Sequence[int], sizes: Sequence[int], limits: Limits) -> Iterator[list[int]]:

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from indextables.core import options as opt
+from indextables.core.errors import CorruptLog
 from indextables.core.predicate import Predicate
 from indextables.log.actions import AddAction
 from indextables.log.commit import Committed
@@ -121,20 +122,24 @@ class _Merge:
             try:
                 jobs = [partial(self._build, group, crew) for group in groups[start : start + threads]]
                 waiting += crew.together(jobs)
+                last = start + threads >= len(groups)
+                if last or self._log.clock.boot() - began >= _COMMIT_EVERY_SECONDS:
+                    self._commit(waiting)
+                    waiting, began = [], self._log.clock.boot()
             except BaseException:
-                self._uploads.discard()
+                self._uploads.discard()  # those of a commit that began are no longer among them
                 raise
-            last = start + threads >= len(groups)
-            if last or self._log.clock.boot() - began >= _COMMIT_EVERY_SECONDS:
-                self._commit(waiting)
-                waiting, began = [], self._log.clock.boot()
         if self._committed:
             self._snapshot = after_merge(self._log, self._snapshot)
         return self._snapshot, self._summary()
 
     def _build(self, group: Group, crew: Crew) -> _Done:
         """Merge a group, without the sources that cannot be."""
-        sources = list(readers(self._log, self._snapshot, group.files))
+        try:
+            sources = list(readers(self._log, self._snapshot, group.files))
+        except CorruptLog as error:  # a partition value that cannot be read: all files of the group have it
+            logger.warning("table %s: a partition is left out of the merge: %s", self._log.url, error)
+            return _Done(None, [], 0, {})
         sizes = dict(zip(group.files.column("path").to_pylist(), group.files.column("size").to_pylist(), strict=True))
         broken: dict[str, str] = {}
         while len(sources) > 1:
@@ -180,8 +185,8 @@ class _Merge:
 
     def _commit(self, finished: Sequence[_Done]) -> None:
         """Commit what is finished: results in place of their sources, and notes about what is broken."""
-        uploads, self._uploads = self._uploads, Uploads(self._log)
         broken = self._still_live({path: why for done in finished for path, why in done.broken.items()})
+        uploads, self._uploads = self._uploads, Uploads(self._log)
         groups = [(done, done.result) for done in finished if done.result is not None]
         if not groups and not broken:
             return

@@ -19,4 +19,5 @@ def prewarm(log: TableLog, snapshot: Snapshot, where: Predicate | None = None) -
     threads = reading_threads(log)
     splits = list(readers(log, snapshot, files))
     warm_ups = log.workers.together([split.warm_up for split in splits], limit=threads)
-    return snapshot, open_cache(log.options).prewarm(warm_ups, workers=log.workers, limit=threads)
+    indexed = [split for split in warm_ups if split.regions]
+    return snapshot, open_cache(log.options).prewarm(indexed, workers=log.workers, limit=threads)

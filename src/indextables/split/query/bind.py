@@ -45,6 +45,11 @@ from indextables.split.query.tree import (
 
 _META: Final = frozenset("\\.+*?()|[]{}^$#&-~")
 _LONGEST_PATTERN: Final = 1_000
+_LONGEST_PHRASE: Final = 100
+"""Words in a row."""
+_LONGEST_LOOSE: Final = 10
+"""Words that may be moved: how long Tantivy looks for them grows with every one."""
+_MOST_MOVES: Final = 100
 
 
 @dataclass(frozen=True)
@@ -255,6 +260,12 @@ class _Binder:
             raise self._error(
                 span, f"there is no word in it that {field.column} could have: its tokenizer is {field.tokenizer}"
             )
+        longest = _LONGEST_LOOSE if slop else _LONGEST_PHRASE
+        if len(words) > longest or slop > _MOST_MOVES:
+            what = f"a phrase has at most {longest} words" + (
+                f", moved by at most {_MOST_MOVES} places" if slop else ""
+            )
+            raise self._error(span, f"{what}; this one has {len(words)}" + (f", moved by {slop}" if slop else ""))
         if len(words) > 1 and field.record != "position":
             raise self._error(
                 span,
