@@ -18,9 +18,8 @@ from indextables.log.conflicts import Change, MetadataUpdate, Replace
 from indextables.log.open import open_log
 from indextables.log.tablelog import TableLog
 from indextables.storage.faulty import Died, Fault, Faulty, Plan
-from indextables.storage.retrying import Retrying
 from indextables.table.table import Table
-from log.crash import LASTING, Operation, crashes, files, is_certain
+from log.crash import LASTING, Operation, crashes, files, is_certain, retried
 from log.support import (
     DAY,
     MemoryStore,
@@ -159,16 +158,7 @@ def test_a_retried_batch_is_there_exactly_once() -> None:
 
 @each_operation
 def test_one_lost_request_or_answer_is_survived_with_retries(operation: Operation) -> None:
-    prepared = operation.table()
-    for number, call in enumerate(operation.requests(prepared), start=1):
-        for fault in (Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.CONFLICT):
-            store = prepared.copy()
-            faulty = Faulty(store, Plan(number, fault))
-            operation.act(operation.log(Retrying(faulty, store.clock)))
-            assert faulty.fired, (fault, call)
-            assert live(open_log(operation.log(store))) == operation.after, (fault, call)
-            names = [info.get("operation") for info in commit_infos(raw_versions(store.bytes())).values()]
-            assert names.count(operation.name) == operation.commits, (fault, call)
+    assert list(retried(operation))
 
 
 def test_failures_after_a_commit_do_not_fail_it() -> None:

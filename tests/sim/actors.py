@@ -27,7 +27,7 @@ from indextables.log.state.collect import collect_manifests
 from indextables.log.tablelog import TableLog
 from sim.oracle import Began
 from sim.process import NOT_KEPT, Actor
-from sim.simulation import SCHEMA, Simulation
+from sim.simulation import Simulation
 from sim.weather import SAFETY_HOURS
 from sim.world import HOUR, LOG, Violation
 
@@ -218,7 +218,7 @@ class Creator(Actor):
     def operate(self) -> None:
         began = self.oracle.began()
         try:
-            made = make_table(self.log)
+            made = make_table(self.log, self.sim.schema_string)
         except (TableExists, CommitOutcomeUnknown, StorageError):
             return
         except IndexTablesError as error:
@@ -254,7 +254,7 @@ class Dropper(Actor):
                     self.store.delete(keys)
                     continue
                 self.task.idle(lambda: not self.sim.scheduler.log_deletes_under_way())
-                make_table(self.log)
+                make_table(self.log, self.sim.schema_string)
             except (StorageError, CommitOutcomeUnknown, TableExists, TableNotFound, LogReadTimeout):
                 pass
             if not self.oracle.dropping:
@@ -262,11 +262,11 @@ class Dropper(Actor):
                 return
 
 
-def make_table(log: TableLog) -> Snapshot:
+def make_table(log: TableLog, schema_string: str) -> Snapshot:
     """Version 0, as every table of the simulation has it."""
     return create_log(
         log,
-        schema_string=SCHEMA,
+        schema_string=schema_string,
         partition_columns=("part",),
         configuration={"spark.indextables.safetyAge.hours": str(SAFETY_HOURS)},
     )

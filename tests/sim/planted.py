@@ -26,11 +26,11 @@ from indextables.log.layout import version_key
 from indextables.log.listing import Listing, list_states, list_versions
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
-from sim import planted_states
+from sim import planted_rows, planted_states
 from sim.planting import PLANTED, Patch, plant, planted
 from sim.writers import Writer
 
-__all__ = ["PLANTED", "plant", "planted_states"]
+__all__ = ["PLANTED", "plant", "planted_rows", "planted_states"]
 
 
 @planted(1, "no-revalidation", "race", "overwrite-kept", "removed-dead", "lost-update", "merged-dead")

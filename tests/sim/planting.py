@@ -1,4 +1,5 @@
-"""How a bug is put into the code from outside, and taken out again. The bugs are in `planted` and `planted_states`."""
+"""How a bug is put into the code from outside, and taken out again. The bugs are in `planted`,
+`planted_states` and `planted_rows`."""
 
 from __future__ import annotations
 

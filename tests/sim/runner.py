@@ -6,6 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable
 
+from sim.cheap import cheap_splits
 from sim.scenarios import SCENARIOS
 from sim.simulation import Outcome, Simulation
 from sim.speed import decoded_once
@@ -18,6 +19,7 @@ def run(scenario: str, seed: int, cut: Cut | None = None, planted: str | None = 
     cut = cut or Cut()
     with contextlib.ExitStack() as stack:
         stack.enter_context(decoded_once())
+        stack.enter_context(cheap_splits())
         if planted is not None:
             from sim.planted import plant
 

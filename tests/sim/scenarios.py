@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sim.actors import Checkpointer, Cleaner, Creator, Dropper, Reader, Truncator
+from sim.row_writers import RowsSimulation, RowWriter
 from sim.simulation import FORMS, Quota, Simulation
 from sim.weather import CALM, Cut, Weather
 from sim.world import DAY, HOUR, MINUTE, chance
@@ -392,4 +393,88 @@ def slow(seed: int, cut: Cut) -> Simulation:
     sim.add(Writer, "A", operations=4)
     sim.add(Checkpointer, "K", operations=4, compact=0.6, alone=True)
     sim.add(Cleaner, "C", operations=4, alone=True)
+    return sim
+
+
+# rows: the verbs of a table, with their uploads
+
+
+@scenario
+def rows(seed: int, cut: Cut) -> Simulation:
+    """Rows are appended and replaced, and their splits merged, by processes that die, sleep and lose answers."""
+    weather = replace(
+        CALM,
+        mutations=0.15,
+        deletes=0.2,
+        reads=0.02,
+        deaths=0.004,
+        freezes=0.006,
+        naps=(2 * MINUTE, 11 * MINUTE, 13 * HOUR, 25 * HOUR),
+        late_answers=0.2,
+        jumps_rate=0.02,
+        jumps=(MINUTE, 12 * MINUTE, 61 * MINUTE),
+    )
+    sim = RowsSimulation(seed, cut, weather, **{"checkpoint.interval": 6, "indexWriter.threads": 1 + seed % 2})
+    sim.stage(1)
+    sim.add(RowWriter, "A", operations=4)
+    sim.add(RowWriter, "B", operations=4)
+    sim.add(RowWriter, "M", operations=2, kinds=("merge",))
+    sim.add(Reader, "R", operations=2)
+    return sim
+
+
+@scenario
+def aged(seed: int, cut: Cut) -> Simulation:
+    """Rows are written and merged by processes that sleep for days, while the log is summed up and cleaned up."""
+    weather = replace(
+        CALM,
+        mutations=0.05,
+        deletes=0.1,
+        freezes=0.02,
+        naps=(11 * MINUTE, 13 * HOUR, 25 * HOUR, 4 * DAY),
+        late_answers=0.1,
+        jumps_rate=0.05,
+        jumps=(MINUTE, 61 * MINUTE, 13 * HOUR, 25 * HOUR),
+    )
+    sim = RowsSimulation(seed, cut, weather, retention=HOUR, **{"checkpoint.interval": 2})
+    sim.stage(2, damaged=chance(seed, "damaged") < 0.3)
+    sim.add(RowWriter, "A", operations=4, hold=0.8)
+    sim.add(RowWriter, "M", operations=3, kinds=("merge", "merge", "append"), hold=0.8)
+    sim.add(Cleaner, "C", operations=4, alone=True)
+    sim.add(Reader, "R", operations=2, alone=True)
+    return sim
+
+
+@scenario
+def replaced(seed: int, cut: Cut) -> Simulation:
+    """The table is dropped and created again under processes that write and merge rows."""
+    weather = replace(CALM, mutations=0.1, deletes=0.1, reads=0.02, late_answers=0.1)
+    sim = RowsSimulation(seed, cut, weather)
+    sim.stage(2, damaged=chance(seed, "damaged") < 0.5)
+    sim.add(Dropper, "X", operations=1, alone=True)
+    sim.add(RowWriter, "A", operations=4)
+    sim.add(RowWriter, "M", operations=3, kinds=("merge", "append"))
+    return sim
+
+
+@scenario
+def silent(seed: int, cut: Cut) -> Simulation:
+    """Rows are written to a store that answers so rarely that nobody can learn what became of a commit, or of a delete."""
+    weather = replace(CALM, mutations=0.5, deletes=0.6, reads=0.25, late_answers=0.1)
+    sim = RowsSimulation(seed, cut, weather)
+    sim.stage(1)
+    sim.add(RowWriter, "A", operations=4, kinds=("append", "append", "overwrite"))
+    sim.add(RowWriter, "B", operations=4, kinds=("append", "replace", "merge"))
+    return sim
+
+
+@scenario
+def merges(seed: int, cut: Cut) -> Simulation:
+    """Two processes merge the same splits, of which one may be damaged, while others replace them."""
+    weather = replace(CALM, mutations=0.12, deletes=0.2, reads=0.03, deaths=0.003, late_answers=0.1)
+    sim = RowsSimulation(seed, cut, weather, **{"checkpoint.interval": 6, "indexWriter.threads": 1 + seed % 2})
+    sim.stage(4, damaged=chance(seed, "damaged") < 0.5)
+    sim.add(RowWriter, "M", operations=2, kinds=("merge",))
+    sim.add(RowWriter, "N", operations=2, kinds=("merge",))
+    sim.add(RowWriter, "A", operations=3, kinds=("append", "append", "overwrite", "replace"))
     return sim

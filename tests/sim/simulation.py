@@ -72,6 +72,8 @@ class Outcome:
 class Simulation:
     """The stage. Scenarios set it (`base`, `quick_commit`, …), add actors and let it run."""
 
+    schema_string = SCHEMA
+
     def __init__(
         self,
         seed: int,
@@ -158,7 +160,7 @@ class Simulation:
     def create(self, **properties: str) -> None:
         create_log(
             self.direct,
-            schema_string=SCHEMA,
+            schema_string=self.schema_string,
             partition_columns=("part",),
             configuration={"spark.indextables.safetyAge.hours": str(SAFETY_HOURS), **properties},
         )

@@ -5,9 +5,11 @@ It shares nothing with the replay of the code under test but the codec, which tu
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from indextables.log.actions import Actions
+from indextables.log.actions import SCHEMA_KEY, Actions, CommitInfo
 from sim.world import Violation
 
 
@@ -130,7 +132,7 @@ class Truth:
         """What the writer meant is in its parameters: the actions must say the same at this version."""
         info = actions.commit_info
         assert info is not None
-        meant = info.operation_parameters or {}
+        meant = meaning(info)
         added = {add.path for add in actions.adds}
         scope = meant.get("replaces")
         if scope is not None:
@@ -149,9 +151,21 @@ class Truth:
                 raise Violation(
                     "merged-dead", f"version {number} adds {result}, but its sources {sources} were not all live"
                 )
-        expected = {**before.properties, **(meant.get("sets") or {})}
+        schemas = {key: text for key, text in properties.items() if key.startswith(SCHEMA_KEY)}
+        expected = {**before.properties, **(meant.get("sets") or {}), **schemas}
         if properties != expected:
             raise Violation("lost-update", f"version {number} has properties {properties}, should have {expected}")
+
+
+def meaning(info: CommitInfo) -> dict[str, Any]:
+    """What a writer meant to do, in the words of the simulation's own writers or of the verbs of a table."""
+    meant = dict(info.operation_parameters or {})
+    if info.operation == "MERGE SPLITS":
+        meant["merges"] = {}
+    if meant.get("mode") == "Overwrite":
+        part = re.search("'(.*)'", str(meant.get("predicate", "")))
+        meant["replaces"] = part[1] if part else "*"
+    return meant
 
 
 def first(actions: Actions, now: float) -> Truth:

@@ -207,6 +207,8 @@ class SimClock:
         self._booted = booted
         self.issued: list[str] = []
         """Every id that was handed out: a commit's ids are among those of its time."""
+        self.settled = 0
+        """How many of them belong to commits that were acknowledged, or came before those."""
 
     def wall_ms(self) -> int:
         return int((self._world.now + self._skew) * 1000)

@@ -17,10 +17,8 @@ from indextables.log.open import open_log
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.state.collect import collect_manifests
 from indextables.log.tablelog import TableLog
-from indextables.storage.faulty import Fault, Faulty, Plan
-from indextables.storage.retrying import Retrying
 from indextables.table.table import Table
-from log.crash import Operation, crashes, files, is_certain, leftovers
+from log.crash import Operation, crashes, files, is_certain, leftovers, retried
 from log.support import DAY, LOG, MemoryStore, append, commit_infos, live, raw_versions
 from state.legacy import put_table
 from state.support import add, committed, key_of, naive_live, stated, stored_state, table
@@ -232,17 +230,9 @@ def test_what_is_left_behind_is_collected(operation: Operation) -> None:
 
 @each_operation
 def test_one_lost_request_or_answer_is_survived_with_retries(operation: Operation) -> None:
-    prepared = operation.table()
-    for number, call in enumerate(operation.requests(prepared), start=1):
-        for fault in (Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.CONFLICT):
-            store = prepared.copy()
-            faulty = Faulty(store, Plan(number, fault))
-            operation.act(operation.log(Retrying(faulty, store.clock)))
-            assert faulty.fired, (fault, call)
-            assert live(open_log(operation.log(store))) == operation.after, (fault, call)
-            names = [info.get("operation") for info in commit_infos(raw_versions(store.bytes())).values()]
-            assert names.count(operation.name) == operation.commits, (fault, call)
-            assert names.count(UPGRADE) == (operation is UPGRADED), (fault, call)
+    for store, where in retried(operation):
+        names = [info.get("operation") for info in commit_infos(raw_versions(store.bytes())).values()]
+        assert names.count(UPGRADE) == (operation is UPGRADED), where
 
 
 @each_writer

@@ -26,7 +26,7 @@ import pyarrow as pa
 from indextables.core.errors import CorruptSplit, ObjectNotFound, SplitError
 from indextables.core.parallel import Workers
 from indextables.core.types import arrow_to_spark_json
-from indextables.split.cache_entry import CacheKey, Wanted, write_files
+from indextables.split.cache_entry import Wanted, write_files
 from indextables.split.container import RowsCopy, RowsFile, write_bundle
 from indextables.split.footer import Facts, Footer, Source
 from indextables.split.index import BuiltIndex, merge_indexes, segment_rows
@@ -163,8 +163,7 @@ def _index(work: Path, sources: Sequence[SplitReader], target: Target) -> BuiltI
         directory = work / f"index.{number}"
         directory.mkdir()
         with _blamed(source):
-            key = CacheKey("", source.key, source.footer.fingerprint)
-            write_files(directory, Wanted.of(key, source.footer.index), source.fetch)
+            write_files(directory, Wanted.of(source.cache_key, source.footer.index), source.fetch)
             rows = segment_rows(directory, target.mapping)
             if rows != source.footer.rows:
                 raise CorruptSplit(f"its index has {rows} rows, its footer says {source.footer.rows}")

@@ -135,11 +135,14 @@ class SplitReader:
         """The bytes of index files, as the store has them."""
         return opened.fetch(self._store, self._key, regions)
 
+    @property
+    def cache_key(self) -> CacheKey:
+        """What names its index in the cache, and in messages about its files."""
+        return CacheKey(self._table, self._key, self.footer.fingerprint)
+
     def warm_up(self) -> WarmUp:
         """What the cache has to know to fetch the index before somebody asks for it. Raises SplitError."""
-        footer = self.footer
-        key = CacheKey(self._table, self._key, footer.fingerprint)
-        return WarmUp(key, footer.index, self.fetch, tails=footer.tails)
+        return WarmUp(self.cache_key, self.footer.index, self.fetch, tails=self.footer.tails)
 
     def _scan(self, columns: Sequence[str], predicate: Predicate) -> Iterator[pa.RecordBatch]:
         left = self._left(predicate)

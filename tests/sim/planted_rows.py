@@ -1,0 +1,169 @@
+"""Bugs of the verbs that write rows: in what becomes of uploads, and in what a merge commits. See `planted`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import indextables.log.conflicts as conflicts_module
+import indextables.table.ingest as ingest_module
+import indextables.table.merge_splits as merge_module
+import indextables.table.uploads as uploads_module
+from indextables.core.errors import CommitOutcomeUnknown, StorageError
+from indextables.log.actions import RemoveAction
+from indextables.log.commit import Committed
+from indextables.log.conflicts import Change, MergeGroup
+from indextables.log.files import paths_in
+from indextables.log.snapshot import Snapshot
+from indextables.log.tablelog import TableLog
+from indextables.split.upload import upload
+from indextables.table.uploads import Uploads
+from sim.planting import Patch, planted
+
+
+@planted(25, "unknown-taken-back", "silent", "data-gone")
+def _unknown_taken_back() -> list[Patch]:
+    """A verb that does not know what became of its commit takes its uploads back."""
+
+    class Never(Exception):
+        pass
+
+    return [mock.patch.object(uploads_module, "CommitOutcomeUnknown", Never)]
+
+
+@planted(26, "overtaken-anyway", "merges", "row-back", "row-twice")
+def _overtaken_anyway() -> list[Patch]:
+    """A merge commits the results whose sources are not all live any more, and removes those that are."""
+
+    def live_groups(change: Change, current: Snapshot) -> list[MergeGroup]:
+        live = paths_in(current.files, [source for group in change.groups for source in group.sources])
+        return [
+            replace(group, sources=tuple(path for path in group.sources if path in live)) for group in change.groups
+        ]
+
+    return [mock.patch.object(conflicts_module, "_live_groups", live_groups)]
+
+
+@planted(27, "sources-not-looked-at", "merges", "removed-dead")
+def _sources_not_looked_at() -> list[Patch]:
+    """A merge removes its sources, whether they are live or not."""
+
+    def remove_actions(paths: list[str], current: Snapshot, data_change: bool, now_ms: int) -> list[RemoveAction]:
+        return [RemoveAction(path=path, deletion_timestamp=now_ms, data_change=data_change) for path in paths]
+
+    return [
+        mock.patch.object(conflicts_module, "_live_groups", lambda change, current: list(change.groups)),
+        mock.patch.object(conflicts_module, "_remove_actions", remove_actions),
+    ]
+
+
+@planted(28, "nothing-kept", "rows", "data-gone")
+def _nothing_kept() -> list[Patch]:
+    """After its commit a verb takes back what it uploaded, all of it."""
+    real = Uploads.discard
+
+    def discard(self: Uploads, keep: Collection[str] = ()) -> None:
+        real(self)
+
+    return [mock.patch.object(Uploads, "discard", discard)]
+
+
+@planted(29, "nothing-taken-back", "rows", "orphan")
+def _nothing_taken_back() -> list[Patch]:
+    """A verb that certainly failed leaves its uploads where they are."""
+    return [mock.patch.object(Uploads, "discard")]
+
+
+@planted(30, "name-used-again", "silent", "data-gone")
+def _name_used_again() -> list[Patch]:
+    """An upload that failed is taken back, and made again under the same name."""
+
+    def put(self: Uploads, path: Path, directory: str) -> str:
+        key = self._new_key(directory)
+        for _ in range(3):
+            try:
+                upload(self._log.store, key, path)
+            except StorageError:
+                self._log.store.delete([key])
+            else:
+                return key
+        raise StorageError(f"{key} cannot be uploaded")
+
+    return [mock.patch.object(Uploads, "put", put)]
+
+
+@planted(31, "upload-believed", "rows", "data-gone")
+def _upload_believed() -> list[Patch]:
+    """An upload without an answer is taken for a success."""
+
+    def believed(store: Any, key: str, path: Path) -> None:
+        try:
+            upload(store, key, path)
+        except StorageError:
+            return
+
+    return [mock.patch.object(uploads_module, "upload", believed)]
+
+
+@planted(32, "unknown-tried-again", "silent", "added-twice", "row-twice")
+def _unknown_tried_again() -> list[Patch]:
+    """A verb that does not know what became of its commit commits once more."""
+    real = uploads_module.commit
+
+    def commit(*what: Any, **more: Any) -> Committed:
+        try:
+            return real(*what, **more)
+        except CommitOutcomeUnknown:
+            return real(*what, **more)
+
+    return [mock.patch.object(uploads_module, "commit", commit)]
+
+
+@planted(33, "uploads-of-all-commits", "merges", "data-gone")
+def _uploads_of_all_commits() -> list[Patch]:
+    """A merge that fails takes back what it uploaded, and with it what its earlier commits named."""
+    real = merge_module._Merge._commit
+
+    def commit(self: Any, finished: Sequence[Any]) -> None:
+        uploads = self._uploads
+        real(self, finished)
+        self._uploads = uploads
+
+    return [mock.patch.object(merge_module._Merge, "_commit", commit)]
+
+
+@planted(34, "broken-removed", "merges", "row-lost")
+def _broken_removed() -> list[Patch]:
+    """A source that could not be merged is removed with the others."""
+    real = merge_module._Merge._build
+
+    def build(self: Any, *what: Any) -> Any:
+        done = real(self, *what)
+        if done.result is not None:
+            done.sources += done.broken
+        return done
+
+    return [mock.patch.object(merge_module._Merge, "_build", build)]
+
+
+@planted(35, "merge-as-a-change", "merges", "wrong-change")
+def _merge_as_a_change() -> list[Patch]:
+    """A merge says that its rows are new."""
+    return [mock.patch.object(merge_module, "Change", lambda **what: Change(**{**what, "data_change": True}))]
+
+
+@planted(36, "overwrites-what-it-read", "rows", "overwrite-kept")
+def _overwrites_what_it_read() -> list[Patch]:
+    """An overwrite removes what was live when it began to write its rows."""
+    real = ingest_module.commit_uploads
+
+    def commit_uploads(log: TableLog, snapshot: Snapshot, change: Change, *what: Any, **more: Any) -> Committed:
+        if change.replace is not None:
+            removes = tuple(conflicts_module._replaced(change.replace, snapshot))
+            change = replace(change, replace=None, removes=removes)
+        return real(log, snapshot, change, *what, **more)
+
+    return [mock.patch.object(ingest_module, "commit_uploads", commit_uploads)]
