@@ -39,6 +39,7 @@ _PYSPARK_METADATA = b"SPARK::metadata::json"
 """Where PySpark itself puts the metadata of a field when it converts a schema to Arrow."""
 
 _MAX_DEPTH = 100
+_MAX_LISTS = 12
 
 
 @lru_cache(maxsize=128)
@@ -72,6 +73,17 @@ def validate_schema(schema: pa.Schema, partition_by: Sequence[str]) -> None:
     if isinstance(partition_by, str):
         raise SchemaError(f"partition_by is the text {partition_by!r}, expected a list of columns: [{partition_by!r}]")
     _check_names(list(schema), ())
+    for field in schema:
+        if "\0" in field.name:
+            raise SchemaError(
+                f"column {field.name!r} has a zero character in its name, which files cannot hold; rename it"
+            )
+        if _list_levels(field.type) > _MAX_LISTS:
+            raise SchemaError(
+                f"column {field.name} has lists or maps inside each other, more than {_MAX_LISTS} levels deep; make it flatter, "
+                "or store it as text",
+                column=field.name,
+            )
     fields = {field.name: _spark_field(field, (field.name,)) for field in schema}
     for number, name in enumerate(partition_by):
         if name not in fields:
@@ -81,6 +93,18 @@ def validate_schema(schema: pa.Schema, partition_by: Sequence[str]) -> None:
         _check_partition_type(fields[name])
     if len(partition_by) == len(fields):
         raise SchemaError("all columns are partition columns, a table needs at least one column that is not")
+
+
+def _list_levels(arrow: pa.DataType) -> int:
+    """How many lists and maps lie inside each other at most. Writing a value takes twice the memory with each of them."""
+    kinds = pa.types
+    if kinds.is_map(arrow):
+        return 1 + max(_list_levels(arrow.key_type), _list_levels(arrow.item_type))
+    if kinds.is_list(arrow) or kinds.is_large_list(arrow) or kinds.is_fixed_size_list(arrow):
+        return 1 + _list_levels(arrow.value_type)
+    if kinds.is_struct(arrow):
+        return max((_list_levels(field.type) for field in arrow), default=0)
+    return 0
 
 
 @dataclass(frozen=True)

@@ -67,10 +67,12 @@ class FileSet:
 
     def matching(self, where: Predicate, schema: pa.Schema, partition_columns: tuple[str, ...]) -> pa.Table:
         """Live files without those that cannot hold a row for which `where` is true."""
+        if isinstance(self.base, pa.Table):
+            return prune_files(self.table(), where, schema, partition_columns)
         known, versions = self._since(stop_at_folded=True)
-        if known is None and not isinstance(self.base, pa.Table):
+        if known is None:
             known = self.base.matching(where, schema, partition_columns)
-        files = fold(known if known is not None else _whole(self.base), versions)
+        files = fold(known, versions)
         return prune_files(files, where, schema, partition_columns)
 
     def _since(self, *, stop_at_folded: bool) -> tuple[pa.Table | None, list[Version]]:

@@ -192,7 +192,7 @@ class IndexCache:
         chosen: list[WarmUp] = []
         left_out = 0
         for split in splits:
-            size = sum(region.length for region in split.regions)
+            size = sum(region.size for region in split.regions)
             if size <= budget:
                 budget -= size
                 chosen.append(split)

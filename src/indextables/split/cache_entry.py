@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import xxhash
 
 from indextables.core.errors import CorruptSplit
@@ -126,17 +127,17 @@ def write_files(directory: Path, wanted: Wanted, fetch: Fetch, sparse: tuple[Pat
             for region in needed
             if region.name in part.tails or not _linked(source / region.name, directory / region.name)
         ]
-    lengths = {region.name: region.length for region in wanted.regions}
+    sizes = {region.name: region.size for region in wanted.regions}
     for portion in _portions(needed):
         for region, data in zip(portion, _fetched(wanted.key, portion, fetch), strict=True):
-            _write(directory / region.name, data, lengths[region.name])
+            _write(directory / region.name, _unpacked(wanted.key, region, data), sizes[region.name])
     return sum(region.length for region in needed)
 
 
 def has_files(directory: Path, wanted: Wanted) -> bool:
     """Whether every file is there with its length: what is asked of an entry written in this run of the machine."""
     try:
-        return all((directory / region.name).stat().st_size == region.length for region in wanted.regions)
+        return all((directory / region.name).stat().st_size == region.size for region in wanted.regions)
     except OSError:
         return False
 
@@ -161,7 +162,7 @@ def _name(key: CacheKey, regions: Sequence[Region], tails: Sequence[Region]) -> 
     )
     digest = hashlib.blake2b(json.dumps(facts).encode(), digest_size=20).hexdigest()
     left_out = {tail.name for tail in tails}
-    size = sum(part.length for part in (*(r for r in regions if r.name not in left_out), *tails))
+    size = sum(part.size for part in (*(r for r in regions if r.name not in left_out), *tails))
     return f"{table_mark(key.table)}-{digest}-{'s' if tails else 'w'}-{size}", size
 
 
@@ -175,7 +176,9 @@ def _is_plain(name: str) -> bool:
 
 
 def _is_tail(tail: Region, whole: Region) -> bool:
-    return 0 < tail.length <= whole.length and tail.offset + tail.length == whole.offset + whole.length
+    return (
+        not whole.raw and 0 < tail.length <= whole.length and tail.offset + tail.length == whole.offset + whole.length
+    )
 
 
 def _portions(regions: Sequence[Region]) -> list[list[Region]]:
@@ -207,6 +210,20 @@ def _fetched(key: CacheKey, regions: Sequence[Region], fetch: Fetch) -> Sequence
     return found
 
 
+def _unpacked(key: CacheKey, region: Region, data: bytes | memoryview) -> bytes | memoryview:
+    """A file as it was before it was packed, verified once more."""
+    if not region.raw:
+        return data
+    try:
+        with pa.CompressedInputStream(pa.py_buffer(data), "zstd") as stream:
+            found = bytes(stream.read(region.raw + 1))
+    except (OSError, pa.ArrowException) as error:
+        raise _corrupt(key, f"{region.name} cannot be unpacked ({error})") from error
+    if len(found) != region.raw or xxhash.xxh3_64_intdigest(found) != region.raw_xxh3:
+        raise _corrupt(key, f"{region.name}, unpacked, does not match its checksum")
+    return found
+
+
 def _write(path: Path, data: bytes | memoryview, length: int) -> None:
     """Write a file of `length` bytes that ends with `data`; what comes before stays a hole."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -235,7 +252,7 @@ def _linked(old: Path, new: Path) -> bool:
 
 def _verified(path: Path, whole: Region, tail: Region | None) -> bool:
     with path.open("rb", buffering=0) as file:
-        if os.fstat(file.fileno()).st_size != whole.length:
+        if os.fstat(file.fileno()).st_size != whole.size:
             return False
         hole = 0 if tail is None else whole.length - tail.length
         while hole:
@@ -246,7 +263,7 @@ def _verified(path: Path, whole: Region, tail: Region | None) -> bool:
         digest = xxhash.xxh3_64()
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
-    return bool(digest.intdigest() == (tail or whole).xxh3)
+    return bool(digest.intdigest() == (tail or whole).digest)
 
 
 def _corrupt(key: CacheKey, what: str) -> CorruptSplit:

@@ -10,6 +10,7 @@ flipped bits, and end the process for some.
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 from collections import OrderedDict
@@ -17,9 +18,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
+import pyarrow as pa
 import xxhash
 
 from indextables.core.errors import (
@@ -54,6 +56,10 @@ _CHUNK: Final = 1 << 20
 _STEP: Final = 1 << 23
 _FIRST_READ: Final = 1 << 16
 """Bytes read from the end of a bundle whose footer may begin anywhere."""
+
+_LEAST_PACKED: Final = 4096
+_WORTH_PACKING: Final = 0.95
+"""Index files that do not become smaller than this are stored as they are. Positions always are: parts of them are read."""
 
 _EDGE_PAGES: Final = 16
 _CLEAR_ERRORS: Final = (ObjectNotFound, AccessDenied, StoreUnavailable, StoreMisconfigured, InvalidKey)
@@ -320,20 +326,58 @@ def _append_index(file: BinaryIO, index_files: Sequence[Path], end: int) -> tupl
     regions: list[Region] = []
     tails: list[Region] = []
     for path in index_files:
-        digest, length = xxhash.xxh3_64(), 0
-        tail = tail_length(path) if path.suffix == POSITIONS_SUFFIX else None
         with path.open("rb", buffering=0) as source:
             size = os.fstat(source.fileno()).st_size
-            for data in _chunks(source, size):
-                _append(file, data)
-                digest.update(data)
-                length += len(data)
+            tail = tail_length(path) if path.suffix == POSITIONS_SUFFIX else None
+            region = (
+                _append_packed(file, source, path.name, end, size) if tail is None and size >= _LEAST_PACKED else None
+            )
+            if region is None:
+                digest = xxhash.xxh3_64()
+                for data in _chunks(source, size):
+                    _append(file, data)
+                    digest.update(data)
+                region = Region(path.name, end, size, digest.intdigest())
             if tail is not None:
                 xxh3 = xxhash.xxh3_64_intdigest(os.pread(source.fileno(), tail, size - tail))
                 tails.append(Region(path.name, end + size - tail, tail, xxh3))
-        regions.append(Region(path.name, end, length, digest.intdigest()))
-        end += length
+        regions.append(region)
+        end += region.length
     return regions, tails, end
+
+
+class _Sink(io.RawIOBase):
+    """Where packed bytes go: to the end of a file, counted and hashed."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.digest = xxhash.xxh3_64()
+        self.length = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data)
+        _append(self._file, view)
+        self.digest.update(view)
+        self.length += view.nbytes
+        return view.nbytes
+
+
+def _append_packed(file: BinaryIO, source: BinaryIO, name: str, end: int, size: int) -> Region | None:
+    """An index file, packed. None, and nothing is written, where that saves too little."""
+    sink, digest = _Sink(file), xxhash.xxh3_64()
+    with pa.CompressedOutputStream(pa.PythonFile(sink, "w"), "zstd") as out:
+        for data in _chunks(source, size):
+            out.write(data)
+            digest.update(data)
+    if sink.length <= size * _WORTH_PACKING:
+        return Region(name, end, sink.length, sink.digest.intdigest(), size, digest.intdigest())
+    file.truncate(end)
+    file.seek(end)
+    source.seek(0)
+    return None
 
 
 def _chunks(file: BinaryIO, size: int) -> Iterator[memoryview]:

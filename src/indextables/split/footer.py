@@ -31,17 +31,33 @@ TRAILER_SIZE: Final = _TRAILER.size
 _LONGEST: Final = 1 << 28
 """No footer is longer than this, packed or unpacked."""
 
+_LARGEST_FILE: Final = 1 << 40
 _HASH_SIZE: Final = 8
 _LEVEL: Final = 3
 
 
-class Region(msgspec.Struct, frozen=True):
-    """One index file inside the bundle."""
+class Region(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One index file inside the bundle: as it is, or packed (zstd), if that saves something."""
 
     name: str
     offset: int
     length: int
+    """Bytes in the bundle."""
     xxh3: int
+    """Of these."""
+    raw: int = 0
+    """Bytes of the file, if it is packed."""
+    raw_xxh3: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file on local disk."""
+        return self.raw or self.length
+
+    @property
+    def digest(self) -> int:
+        """The xxh3 of the file on local disk."""
+        return self.raw_xxh3 if self.raw else self.xxh3
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -180,7 +196,7 @@ def _check(footer: Footer, footer_start: int, where: str) -> None:
     end = footer.rows_length
     files: dict[str, Region] = {}
     for region in footer.index:
-        if region.offset != end or region.length < 0:
+        if region.offset != end or region.length < 0 or not 0 <= region.raw <= _LARGEST_FILE:
             _corrupt(where, f"its index file {region.name!r} is not where the one before it ends")
         if region.name in files or not _is_file_name(region.name):
             _corrupt(where, f"{region.name!r} cannot be the name of an index file, or is there twice")
@@ -190,7 +206,13 @@ def _check(footer: Footer, footer_start: int, where: str) -> None:
         _corrupt(where, f"its regions end at byte {end}, and its footer begins at byte {footer_start}")
     for tail in footer.tails:
         whole = files.get(tail.name)
-        if whole is None or tail.offset < whole.offset or tail.offset + tail.length != whole.offset + whole.length:
+        if (
+            whole is None
+            or whole.raw
+            or tail.raw
+            or tail.offset < whole.offset
+            or tail.offset + tail.length != whole.offset + whole.length
+        ):
             _corrupt(where, f"the tail of {tail.name!r} is not the end of an index file")
 
 

@@ -23,7 +23,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -135,12 +135,21 @@ def analyzer(tokenizer: str, max_token_length: int) -> tantivy.TextAnalyzer:
     return (words.filter(filters.stemmer(language)) if language in STEMMERS else words).build()
 
 
-def merge_indexes(target: Path, sources: Sequence[Path], mapping: DocMapping, *, native: bool, heap: int) -> BuiltIndex:
+def merge_indexes(
+    target: Path,
+    sources: Sequence[Path],
+    mapping: DocMapping,
+    *,
+    native: bool,
+    heap: int,
+    check: Callable[[], None] = lambda: None,
+) -> BuiltIndex:
     """One index of all the documents of several, in an empty directory. The sources stay as they are.
 
     `native` lets Tantivy merge small segments of like size, eight or more at a time, into segments of some 250,000 documents;
     it needs time, and saves space and searches. Larger ones stay side by side: merging them takes more time than they cost.
-    The columns that are inexact are those of the sources, which their splits know: `inexact` is empty.
+    The columns that are inexact are those of the sources, which their splits know: `inexact` is empty. `check` is called
+    between native merges, and what it raises ends the work.
     """
     target.mkdir(parents=True, exist_ok=True)
     segments: list[dict[str, Any]] = []
@@ -150,6 +159,7 @@ def merge_indexes(target: Path, sources: Sequence[Path], mapping: DocMapping, *,
         segments += [_adopt(target, source, segment, taken) for segment in found]
     rows = sum(segment["max_doc"] for segment in segments)
     for number, some in enumerate(_to_merge(segments) if native else ()):
+        check()
         merged = _merged_natively(target, f"native.{number}", some, mapping, heap)
         segments = [segment for segment in segments if segment not in some] + merged
     _write_meta(target, mapping, segments)

@@ -64,6 +64,8 @@ class Target:
     stats_length: int | None
     source: int
     """The number of its rows' source, if they are indexed anew. It also names its local file."""
+    check: Callable[[], None] = lambda: None
+    """Called now and then. What it raises ends the merge."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,13 @@ class _Copy(RowsCopy):
     """Row files are copied when the bundle is written, long after they were chosen."""
 
     source: SplitReader
+    check: Callable[[], None]
 
     def chunks(self) -> Iterator[memoryview]:
         with _blamed(self.source):
-            yield from super().chunks()
+            for chunk in super().chunks():
+                self.check()
+                yield chunk
 
 
 def merge(directory: Path, sources: Sequence[SplitReader], target: Target, workers: Workers) -> LocalSplit:
@@ -124,7 +129,7 @@ def _alike(sources: Sequence[SplitReader], target: Target) -> bool:
 def _indexed_anew(directory: Path, sources: Sequence[SplitReader], target: Target) -> LocalSplit:
     local = write_split(
         directory,
-        _scanned(sources, target.schema),
+        _scanned(sources, target),
         schema=target.schema,
         mapping=target.mapping,
         partition_values=target.partition_values,
@@ -142,11 +147,12 @@ def _indexed_anew(directory: Path, sources: Sequence[SplitReader], target: Targe
     return local
 
 
-def _scanned(sources: Iterable[SplitReader], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _scanned(sources: Iterable[SplitReader], target: Target) -> Iterator[pa.RecordBatch]:
     for source in sources:
         rows = 0
-        batches = source.scan(schema.names)
+        batches = source.scan(target.schema.names)
         while True:
+            target.check()
             with _blamed(source):
                 batch = next(batches, None)
                 if batch is None:
@@ -160,6 +166,7 @@ def _scanned(sources: Iterable[SplitReader], schema: pa.Schema) -> Iterator[pa.R
 def _index(work: Path, sources: Sequence[SplitReader], target: Target) -> BuiltIndex:
     directories = []
     for number, source in enumerate(sources):
+        target.check()
         directory = work / f"index.{number}"
         directory.mkdir()
         with _blamed(source):
@@ -169,7 +176,9 @@ def _index(work: Path, sources: Sequence[SplitReader], target: Target) -> BuiltI
                 raise CorruptSplit(f"its index has {rows} rows, its footer says {source.footer.rows}")
         directories.append(directory)
     try:
-        return merge_indexes(work / "index", directories, target.mapping, native=True, heap=target.heap)
+        return merge_indexes(
+            work / "index", directories, target.mapping, native=True, heap=target.heap, check=target.check
+        )
     except SplitError:
         for number, source in enumerate(sources):  # an index may be what its footer says, and still be none
             with _blamed(source):
@@ -182,9 +191,11 @@ def _rows(work: Path, sources: Sequence[SplitReader], target: Target) -> list[Ro
     parts: list[RowsFile | RowsCopy] = []
     for number, (copied, run) in enumerate(itertools.groupby(sources, _has_large_parts)):
         if copied:
-            parts += [_Copy(source.pages(), part, source) for source in run for part in source.footer.parts]
+            parts += [
+                _Copy(source.pages(), part, source, target.check) for source in run for part in source.footer.parts
+            ]
         else:
-            parts += write_rows(work / f"rows.{number}", target.schema, _scanned(run, target.schema))
+            parts += write_rows(work / f"rows.{number}", target.schema, _scanned(run, target))
     return parts
 
 

@@ -2,15 +2,21 @@
 
 Tantivy and Vortex report failures as RuntimeError, ValueError or Arrow's errors, with a stack trace in the text, and a
 panic as `PanicException`, which is no Exception: it would pass every `except Exception` on its way up. An interrupt and an
-exit are not failures, and our own errors are clear already: both pass.
+exit are not failures, and our own errors are clear already: both pass. What the machine lacks is no fault of the split, and
+becomes a StorageError.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
-from indextables.core.errors import IndexTablesError, SplitError
+from indextables.core.errors import IndexTablesError, SplitError, StorageError
+
+_LACK: Final = re.compile(r"(?:os error |code: )(?:5|12|23|24|28|122)\b")
+"""Errors of the system that say nothing about a split: no more files, memory or disk space, or a disk that fails."""
 
 
 @contextmanager
@@ -21,6 +27,10 @@ def translated(where: str, doing: str) -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, IndexTablesError) or not is_failure(error):
             raise
+        if _LACK.search(str(error)):
+            raise StorageError(
+                f"{where}: {doing} failed, this machine has no more of it ({first_line(error)})"
+            ) from error
         raise SplitError(f"{where}: {doing} failed ({first_line(error)})", split=where) from error
 
 

@@ -27,6 +27,7 @@ from indextables.core.predicate import (
     TRUE,
     And,
     Column,
+    ColumnBounds,
     Comparison,
     Constant,
     In,
@@ -109,6 +110,29 @@ def fold(predicate: Predicate, constants: Mapping[str, Any]) -> Predicate:
     NOT is left only above `IN`, `LIKE` and `<=>`, conjunctions and disjunctions are flat.
     """
     return _folded(push_down_not(predicate), constants)
+
+
+def narrowed_lists(predicate: Predicate, facts: Mapping[str, ColumnBounds]) -> Predicate:
+    """A folded predicate that is true for the same rows, its lists without the values that lie outside of a column's bounds.
+
+    NaN is in no bounds, and lists under a NOT stay as they are: they may be true where a value is missing.
+    """
+    match predicate:
+        case And():
+            parts = [narrowed_lists(child, facts) for child in predicate.children]
+            return FALSE if FALSE in parts else all_of(part for part in parts if part != TRUE)
+        case Or():
+            parts = [narrowed_lists(child, facts) for child in predicate.children]
+            return TRUE if TRUE in parts else any_of(part for part in parts if part != FALSE)
+        case In() if not predicate.column.nested and (known := facts.get(predicate.column.name)) is not None:
+            low, high = known.min, known.max
+            if low is None or high is None:
+                return predicate
+            inside = tuple(each for each in predicate.values if each.is_nan or low <= each.value <= high)
+            if len(inside) == len(predicate.values):
+                return predicate
+            return In(predicate.column, inside) if inside else FALSE
+    return predicate
 
 
 def _folded(predicate: Predicate, constants: Mapping[str, Any]) -> Predicate:

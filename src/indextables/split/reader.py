@@ -44,7 +44,7 @@ from indextables.split.container import Pages
 from indextables.split.footer import Footer, Region
 from indextables.split.hits import RowNumbers, count_of
 from indextables.split.mapping import DocMapping
-from indextables.split.plan import MOST_SHARE, fold, plan_predicate, rows_worth_taking
+from indextables.split.plan import MOST_SHARE, fold, narrowed_lists, plan_predicate, rows_worth_taking
 from indextables.split.plan_leaf import IndexView
 from indextables.split.query.bind import Bound, Group, Typed, implied, needs_positions
 from indextables.split.query.match import Match
@@ -264,7 +264,8 @@ class SplitReader:
             return left
         left = fold(left, self._missing)
         facts = self._known(left)
-        if not may_match(left, facts):
+        left = narrowed_lists(left, facts)
+        if left == FALSE or not may_match(left, facts):
             return FALSE
         parts = left.children if isinstance(left, And) else (left,)
         return all_of(part for part in parts if not _always_true(part, facts))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import logging
 import shutil
 import tempfile
 import threading
@@ -16,6 +18,7 @@ from indextables.core.parallel import Workers
 from indextables.storage.mapping import translate
 
 T = TypeVar("T")
+logger = logging.getLogger("indextables")
 
 
 class Crew:
@@ -76,4 +79,13 @@ def scratch(purpose: str) -> Iterator[Path]:
     try:
         yield directory
     finally:
+        _remove(directory)
+
+
+def _remove(directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    if directory.exists():
+        gc.collect()  # without a free file handle nothing can be listed: what nobody uses any more may hold some
         shutil.rmtree(directory, ignore_errors=True)
+        if directory.exists():
+            logger.warning("%s could not be removed, and holds disk space until somebody does", directory)

@@ -172,6 +172,7 @@ class _Merge:
             stats_columns=limits.columns,
             stats_length=limits.length,
             source=new_number(log),
+            check=crew.check,
         )
         return merge(self._directory, sources, target, log.workers)
 

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from indextables.core.errors import OptionError
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -30,6 +32,8 @@ class Teller:
     """Adds up what is done, and tells the watcher if there is one. Safe to use from many threads."""
 
     def __init__(self, watcher: Watcher | None, rows_total: int | None = None) -> None:
+        if watcher is not None and not callable(watcher):
+            raise OptionError(f"progress is called with what is done so far, {watcher!r} cannot be")
         self._watcher = watcher
         self._progress = Progress(rows_total=rows_total)
         self._lock = threading.Lock()
