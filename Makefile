@@ -51,7 +51,7 @@ format: $(STAMP) ## format the code and fix what can be fixed
 docs: $(STAMP) ## write the generated reference pages
 	$(BIN)/python -m indextables.core.options --write docs/reference/options.md
 
-bench: $(VENV)/.bench ## compare with deltalake and pyiceberg in the same run
+bench: $(VENV)/.bench ## compare with deltalake, pyiceberg, lance and DuckDB in the same run
 	$(BIN)/python bench/run.py
 
 stress: $(STAMP) ## full-size races and 20,000 simulated schedules (about an hour)

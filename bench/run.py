@@ -1,7 +1,8 @@
-"""The benchmark: our log beside deltalake's and pyiceberg's, in the same run, on the same disk.
+"""The benchmark: our log beside deltalake's and pyiceberg's, and our splits beside lance and DuckDB over Parquet, in the same
+run, on the same disk.
 
-    python bench/run.py                 all of it, about fifteen minutes
-    python bench/run.py --only states  one part of it: `log` (commits and version files) or `states`
+    python bench/run.py                 all of it, about half an hour
+    python bench/run.py --only states   one part of it: `log` (commits and version files), `states` or `splits` (rows)
     python bench/run.py --quick         a tenth of the size, to see that it works; no verdicts
 
 Absolute times belong to the machine; the ratios are what is compared. Results are also written to .bench/results.json.
@@ -15,11 +16,13 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import measure
+import splits
 import states
 from measure import Spread, Worker, once
 from report import OURS, TIMES, Goal, Row, save, show
@@ -34,7 +37,7 @@ MODULES = {OURS: "ours", DELTA: "delta", ICEBERG: "iceberg"}
 SUBJECTS = list(MODULES)
 HOME = Path(__file__).resolve().parent.parent / ".bench"
 BATCH = 100
-PARTS = ("log", "states")
+PARTS = ("log", "states", "splits")
 console = Console()
 
 
@@ -206,48 +209,96 @@ def notes_of(data: Path) -> list[str]:
     ]
 
 
+@dataclass
+class Part:
+    """What one part of the benchmark found."""
+
+    rows: list[Row]
+    subjects: list[str]
+    notes: list[str]
+    goals: list[Goal]
+
+    @classmethod
+    def of_all(cls, parts: list[Part]) -> Part:
+        subjects = dict.fromkeys(name for part in parts for name in part.subjects)
+        return cls(
+            [row for part in parts for row in part.rows],
+            list(subjects),
+            [note for part in parts for note in part.notes],
+            [goal for part in parts for goal in part.goals],
+        )
+
+
+def _of_log(data: Path, quick: bool) -> Part:
+    sizes = Sizes(quick)
+    build(data, sizes)
+    rows = [*cold_rows(data, sizes), *warm_rows(data, sizes)]
+    return Part(rows, SUBJECTS, notes_of(data), goals_of(rows))
+
+
+def _of_states(data: Path, quick: bool) -> Part:
+    sizes = states.Sizes.of(quick)
+    states.build(data, sizes, _say)
+    rows = states.measured(data, sizes)
+    return Part(list(rows.values()), SUBJECTS, [], states.goals(rows))
+
+
+def _of_splits(data: Path, quick: bool) -> Part:
+    sizes = splits.Sizes.of(quick)
+    splits.build(data, sizes, _say)
+    found = splits.measured(data, sizes)
+    return Part(list(found.rows.values()), splits.SUBJECTS, splits.notes(), splits.goals(found, sizes))
+
+
+_MEASURE = {"log": _of_log, "states": _of_states, "splits": _of_splits}
+
+
+def _say(text: str) -> None:
+    console.print(f"[dim]{text}[/]")
+
+
+def versions_of(parts: Sequence[str]) -> dict[str, str]:
+    """Ours, and those of the libraries that the parts compare with."""
+    packages = {name: name for name in SUBJECTS[1:]} if {"log", "states"} & set(parts) else {}
+    if "splits" in parts:
+        packages |= splits.VERSIONS
+    return {OURS: __version__, **{name: version(package) for name, package in packages.items()}}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=PARTS, help="measure this part alone")
     parser.add_argument("--quick", action="store_true", help="a tenth of the size, to see that it works")
     parser.add_argument("--keep", action="store_true", help="leave the tables in .bench/data")
     chosen = parser.parse_args()
-    sizes = Sizes(chosen.quick)
     data = HOME / "data"
     shutil.rmtree(data, ignore_errors=True)
-    data.mkdir(parents=True)
     start = time.perf_counter()
+    parts = PARTS if chosen.only is None else (chosen.only,)
     about = {
         "python": platform.python_version(),
         "cores": os.cpu_count(),
         "quick": chosen.quick,
-        "versions": {OURS: __version__, **{name: version(name) for name in SUBJECTS[1:]}},
+        "versions": versions_of(parts),
     }
     names = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
     console.print(f"[bold]{names}[/] on Python {about['python']}, {about['cores']} cores")
-    rows: list[Row] = []
-    notes: list[str] = []
-    goals: list[Goal] = []
+    found: list[Part] = []
     try:
-        if chosen.only in (None, "log"):
-            build(data, sizes)
-            of_log = [*cold_rows(data, sizes), *warm_rows(data, sizes)]
-            rows += of_log
-            notes += notes_of(data)
-            goals += goals_of(of_log)
-        if chosen.only in (None, "states"):
-            state_sizes = states.Sizes.of(chosen.quick)
-            states.build(data, state_sizes, lambda text: console.print(f"[dim]{text}[/]"))
-            of_states = states.measured(data, state_sizes)
-            rows += of_states.values()
-            goals += states.goals(of_states)
+        for name in parts:
+            (data / name).mkdir(parents=True)
+            found.append(_MEASURE[name](data / name, chosen.quick))
+            if not chosen.keep:
+                shutil.rmtree(data / name)
     finally:
         if not chosen.keep:
             shutil.rmtree(data, ignore_errors=True)
-    goals = [] if chosen.quick else goals
-    console.print()
-    show(console, rows, SUBJECTS, notes, goals)
-    save(HOME / "results.json", rows, SUBJECTS, notes, goals, about)
+    for part in found:
+        part.goals = [] if chosen.quick else part.goals
+        console.print()
+        show(console, part.rows, part.subjects, part.notes, part.goals)
+    everything = Part.of_all(found)
+    save(HOME / "results.json", everything.rows, everything.subjects, everything.notes, everything.goals, about)
     console.print(f"\n[dim]{time.perf_counter() - start:.0f} s; all figures in .bench/results.json[/]", highlight=False)
     return 0
 

@@ -48,7 +48,24 @@ def raw(directory: Path, data: bytes = BYTES, index: dict[str, bytes] | None = N
     return seal(directory / "a.split", SCHEMA, [RowsFile(directory / "rows", 7)], index, **more)
 
 
-INDEX = {"meta.json": b"{}", "0a.term": b"t" * 1000, "0a.empty": b"", ".managed.json": b"[]", "big": b"x" * 3_000_000}
+INDEX = {
+    "meta.json": b"{}",
+    "0a.term": b"t" * 1000,
+    "0a.empty": b"",
+    ".managed.json": b"[]",
+    "big": random.Random(3).randbytes(3_000_000),
+    "0a.store": b"x" * 3_000_000,
+    "0a.fast": random.Random(4).randbytes(100_000) + b"y" * 50_000,
+}
+PACKED = {"0a.store", "0a.fast"}
+"""Those that become smaller."""
+
+
+def stored(data: bytes, region: Region) -> bytes:
+    """A file as it was, out of the bytes of a bundle."""
+    part = data[region.offset : region.offset + region.length]
+    assert xxhash.xxh3_64_intdigest(part) == region.xxh3
+    return part if not region.raw else bytes(pa.CompressedInputStream(pa.py_buffer(part), "zstd").read())
 
 
 def test_the_layout(tmp_path: Path) -> None:
@@ -64,8 +81,11 @@ def test_the_layout(tmp_path: Path) -> None:
     assert json.loads(text)["rows"] == 7
     assert [region.name for region in sealed.footer.index] == list(INDEX)
     for region in sealed.footer.index:
-        assert data[region.offset : region.offset + region.length] == INDEX[region.name]
-        assert xxhash.xxh3_64_intdigest(INDEX[region.name]) == region.xxh3
+        assert stored(data, region) == INDEX[region.name]
+        assert region.size == len(INDEX[region.name])
+        assert region.digest == xxhash.xxh3_64_intdigest(INDEX[region.name])
+    assert {region.name for region in sealed.footer.index if region.raw} == PACKED
+    assert sum(region.length for region in sealed.footer.index) < 3_150_000
     assert page_hashes(sealed.footer) == tuple(
         xxhash.xxh3_64_intdigest(BYTES[start : start + PAGE_SIZE]) for start in range(0, len(BYTES), PAGE_SIZE)
     )
@@ -198,6 +218,8 @@ def lies(footer: Footer) -> dict[str, Footer]:
         "gap": {"index": (footer.index[0], replace(region, offset=region.offset + 1), *footer.index[2:])},
         "overlap": {"index": (footer.index[0], replace(region, offset=region.offset - 1), *footer.index[2:])},
         "negative": {"index": (*footer.index[:1], replace(region, length=-1), *footer.index[2:])},
+        "negative raw": {"index": (*footer.index[:1], replace(region, raw=-1), *footer.index[2:])},
+        "raw without end": {"index": (*footer.index[:1], replace(region, raw=2**41), *footer.index[2:])},
         "missing file": {"index": footer.index[:-1]},
         "twice": {"index": (footer.index[0], replace(region, name=footer.index[0].name), *footer.index[2:])},
         "tail": {"tails": (Region(region.name, region.offset + 1, region.length, 0),)},
