@@ -376,7 +376,7 @@ class TestCountFromTheLog:
 def test_an_empty_table(url: str) -> None:
     table = Table.create(url, SCHEMA)
     assert same(table.scan().read_all(), SCHEMA.empty_table())
-    assert same(table.scan(["day"], "id = 1", 5).read_all(), SCHEMA.empty_table().select(["day"]))
+    assert same(table.scan(["day"], "id = 1", limit=5).read_all(), SCHEMA.empty_table().select(["day"]))
     assert (table.count(), table.count("id = 1")) == (0, 0)
 
 
