@@ -87,7 +87,7 @@ NOT_WRITTEN_BY_VERSIONS = {"addedAtVersion", "addedAtTimestamp"}
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("golden")
     with tarfile.open(ARCHIVE) as archive:
-        safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11 has it from its fourth release on
+        safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # new in 3.11.4
         archive.extractall(root, **safely)
     assert sorted(path.name for path in root.iterdir()) == CASES + QUIRKS
     return root
