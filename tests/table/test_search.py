@@ -214,6 +214,8 @@ def test_best_rows_come_first_with_their_scores(logs: Table) -> None:
     assert found.column("_score").to_pylist() == sorted(found.column("_score").to_pylist(), reverse=True)
     assert logs.search("disk full", limit=0).num_rows == 0
     assert logs.search("nothing").num_rows == 0
+    assert logs.search("disk", []).select(["_score"]).num_rows == 3
+    assert logs.search("disk", [], snippets=["body"]).schema.names == ["_score", "_snippets"]
     assert logs.search("name:ERROR", ["id"]).column("_score").to_pylist() == [0.0] * 4
     boosted = logs.search("disk node^100", ["id"], limit=1)
     assert boosted.column("id").to_pylist() == [3]

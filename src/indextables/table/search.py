@@ -59,12 +59,13 @@ def search(
     hits = [hit for some in in_order(starts, threads=reading_threads(log)) for hit in some]
     hits.sort(key=lambda hit: (-hit[0], splits[hit[1]].key, hit[2]))
     best = hits[:limit]
-    read = list(dict.fromkeys([*names, *shown]))
-    found = _rows(log, splits, best, read, snapshot.schema)
-    result = found.select(names).append_column(SCORE, pa.array([score for score, _, _ in best], pa.float64()))
+    found = _rows(log, splits, best, list(dict.fromkeys([*names, *shown])), snapshot.schema)
+    fields = [snapshot.schema.field(name) for name in names] + [pa.field(SCORE, pa.float64())]
+    columns = [found.column(name) for name in names] + [pa.array([score for score, _, _ in best], pa.float64())]
     if shown:
-        result = result.append_column(SNIPPETS, _snippets(found, shown, asked, mapping))
-    return snapshot, result
+        columns.append(_snippets(found, shown, asked, mapping))
+        fields.append(pa.field(SNIPPETS, columns[-1].type))
+    return snapshot, pa.table(columns, schema=pa.schema(fields))
 
 
 def _best(
@@ -81,7 +82,9 @@ def _rows(
     names: list[str],
     schema: pa.Schema,
 ) -> pa.Table:
-    """The winners, in their order."""
+    """The winners, in their order. Without columns there is nothing to read."""
+    if not names:
+        return pa.table({})
     by_split: dict[int, list[int]] = {}
     for _, number, row in best:
         by_split.setdefault(number, []).append(row)

@@ -71,27 +71,27 @@ def has_words(bound: Bound) -> bool:
 def scored(match: Match, bound: Bound) -> tantivy.Query:
     """The query with scores. It finds what the answer to it finds."""
     query = tantivy.Query
-    match_, occur = match, tantivy.Occur
+    occur = tantivy.Occur
     match bound:
         case Boosted():
-            return query.boost_query(scored(match_, bound.child), bound.factor)
+            return query.boost_query(scored(match, bound.child), bound.factor)
         case Group():
             if bound.must:
-                parts = [(occur.Must, scored(match_, child)) for child in bound.must]
-                parts += [(occur.Should, scored(match_, child)) for child in bound.should]
+                parts = [(occur.Must, scored(match, child)) for child in bound.must]
+                parts += [(occur.Should, scored(match, child)) for child in bound.should]
             elif bound.should:
-                any_of = query.boolean_query([(occur.Should, scored(match_, child)) for child in bound.should])
+                any_of = query.boolean_query([(occur.Should, scored(match, child)) for child in bound.should])
                 parts = [(occur.Must, any_of)]
             else:
                 parts = [(occur.Must, _unscored(None))]
-            taken = match_.answer(Group(should=bound.must_not)) if bound.must_not else None
+            taken = match.answer(Group(should=bound.must_not)) if bound.must_not else None
             if taken is not None and taken.exact:
                 parts.append((occur.MustNot, taken.query or query.all_query()))
             return query.boolean_query(parts)
-        case Words() | Pattern() | Near() if bound.field.column not in match_.constants:
-            return match_.words(bound)
+        case Words() | Pattern() | Near() if bound.field.column not in match.constants:
+            return match.words(bound)
         case All() | Typed():
-            return _unscored(match_.answer(bound).query)
+            return _unscored(match.answer(bound).query)
     return query.empty_query()
 
 
