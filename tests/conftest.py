@@ -5,6 +5,7 @@ The simulation's totals are printed by the main process of a parallel run. Prope
 and for `make stress`.
 """
 
+import gc
 import os
 
 from hypothesis import settings
@@ -15,4 +16,11 @@ settings.register_profile("fixed", derandomize=True)
 if os.environ.get("FIXED_EXAMPLES"):
     settings.load_profile("fixed")
 
-__all__ = ["pytest_terminal_summary"]
+
+def pytest_collection_finish() -> None:
+    """The thousands of tests themselves are never garbage: looking through them again and again costs a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+
+
+__all__ = ["pytest_collection_finish", "pytest_terminal_summary"]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.predicate import (
     ColumnBounds,
     VectorBounds,
@@ -291,7 +292,7 @@ TYPED = [name for name in POOLS if name not in {"day", "at", "local"}]
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_bounds_never_rule_out_a_row_that_matches(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(TYPED))

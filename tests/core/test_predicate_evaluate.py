@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import PredicateError
 from indextables.core.predicate import (
     And,
@@ -35,7 +36,7 @@ from predicate_data import LITERALS, OPS, SCHEMA, VALUES, column, holds, meaning
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(rows(max_size=8), predicates())
 def test_equals_the_row_by_row_model(data: list[dict[str, Any]], predicate: Any) -> None:
     expected = [meaning(predicate, row) for row in data]
@@ -46,7 +47,7 @@ def test_equals_the_row_by_row_model(data: list[dict[str, Any]], predicate: Any)
     assert evaluate(push_down_not(predicate), table).to_pylist() == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(predicates())
 def test_sql_text_and_pickle_give_the_same_predicate_back(predicate: Any) -> None:
     again = parse_predicate(to_sql(predicate), SCHEMA)
@@ -72,7 +73,7 @@ EXACT_NUMBERS = ["tiny", "id", "price", "big"]
 
 
 @pytest.mark.parametrize("name", EXACT_NUMBERS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(data=st.data())
 def test_numbers_are_compared_by_value_and_never_rounded(name: str, data: st.DataObject) -> None:
     values = data.draw(st.lists(VALUES[name], min_size=1, max_size=5))

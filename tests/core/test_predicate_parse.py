@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import PredicateError
 from indextables.core.predicate import (
     FALSE,
@@ -352,7 +353,7 @@ def test_many_terms_are_flat() -> None:
     assert evaluate(many, pa.table({"id": [5, 5000]})).to_pylist() == [True, False]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(alphabet="idnamex'`\"\\()=<>!%_.,;:-+*/ 0159eELD\n", max_size=40))
 def test_any_text_is_a_predicate_or_a_predicate_error(text: str) -> None:
     try:
@@ -362,7 +363,7 @@ def test_any_text_is_a_predicate_or_a_predicate_error(text: str) -> None:
     assert parse(to_sql(predicate)) == predicate
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(st.text(), st.text(min_size=1))
 def test_any_name_and_any_text_can_be_quoted(text: str, name: str) -> None:
     schema = pa.schema([(name, pa.string())])

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core import streams
 from indextables.core.streams import in_order
 
@@ -34,7 +35,7 @@ def until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
     budget=st.sampled_from([1, 5, 10_000]),
     taken=st.none() | st.integers(0, 20),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_items_come_in_order(lengths: list[int], threads: int, budget: int, taken: int | None) -> None:
     def stream(number: int) -> Iterator[tuple[int, int]]:
         for item in range(lengths[number]):

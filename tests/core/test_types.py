@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import SchemaError
 from indextables.core.types import arrow_to_spark_json, spark_json_to_arrow, spark_type, validate_schema
 
@@ -251,7 +252,7 @@ types = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(structs(types))
 def test_every_schema_goes_to_arrow_and_back(schema: Any) -> None:
     back = arrow_to_spark_json(spark_json_to_arrow(dump(schema)))

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import SchemaError
 from indextables.core.values import column_from_text, from_text, has_text_form, timestamp_text, to_text
 
@@ -216,7 +217,7 @@ ROUND_TRIPS: dict[pa.DataType, st.SearchStrategy[Any]] = {
 
 
 @pytest.mark.parametrize("arrow_type", ROUND_TRIPS, ids=str)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(data=st.data())
 def test_texts_round_trip(arrow_type: pa.DataType, data: st.DataObject) -> None:
     values = data.draw(st.lists(ROUND_TRIPS[arrow_type], min_size=1, max_size=4))
@@ -229,7 +230,7 @@ def test_texts_round_trip(arrow_type: pa.DataType, data: st.DataObject) -> None:
     assert column_from_text(pa.array(texts, pa.string()), arrow_type).to_pylist() == values
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(alphabet="0123456789+-:.TZ eE_xnaif", max_size=30), st.sampled_from(list(ROUND_TRIPS)))
 def test_no_text_is_an_error(text: str, arrow_type: pa.DataType) -> None:
     from_text(text, arrow_type)

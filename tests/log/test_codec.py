@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import CorruptLog
 from indextables.log.actions import (
     Actions,
@@ -48,7 +49,7 @@ def test_every_kind_of_action_has_a_strategy() -> None:
 
 
 @pytest.mark.parametrize("field", ACTIONS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(25))
 @given(data=st.data())
 def test_round_trip(field: str, data: st.DataObject) -> None:
     actions = actions_of(field, data.draw(ACTIONS[field]))
@@ -60,7 +61,7 @@ def test_round_trip(field: str, data: st.DataObject) -> None:
     assert decode_actions("object", unpack("object", pack(text, compress=True), LIMIT)) == decoded(text)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.fixed_dictionaries(ACTIONS))
 def test_all_kinds_in_one_file(values: dict[str, Any]) -> None:
     several = [actions_of(field, value) for field, value in values.items()]

@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.log.actions import Actions, AddAction, CommitInfo, TxnAction
 from indextables.log.checkpoint import write_checkpoint
 from indextables.log.codec import encode_actions, pack
@@ -113,7 +114,7 @@ def _present(entries: list[tuple[str, str | None]]) -> dict[str, str]:
     return {key: text for key, text in entries if text is not None}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(30))
 @given(versions_strategy, st.data())
 def test_replay_equals_a_dict(versions: list[Version], data: st.DataObject) -> None:
     store = table_with(versions)
@@ -130,7 +131,7 @@ def test_replay_equals_a_dict(versions: list[Version], data: st.DataObject) -> N
     assert seen(open_log(make_log(store))) == sizes(naive_live(raw))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(30))
 @given(versions_strategy)
 def test_transactions_skips_and_metadata_follow_the_versions(versions: list[Version]) -> None:
     snapshot = open_log(make_log(table_with(versions)))
@@ -151,7 +152,7 @@ def test_transactions_skips_and_metadata_follow_the_versions(versions: list[Vers
     assert snapshot.metadata.configuration == configuration
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(30))
 @given(versions_strategy, st.data())
 def test_refresh_equals_open(versions: list[Version], data: st.DataObject) -> None:
     split = data.draw(st.integers(0, len(versions)), label="split")
@@ -168,7 +169,7 @@ def test_refresh_equals_open(versions: list[Version], data: st.DataObject) -> No
     assert facts(open_current(log), checkpoint) == facts(opened, checkpoint)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(25))
 @given(versions_strategy, st.sampled_from(FORMS), st.booleans())
 def test_a_checkpoint_of_another_writer_replaces_the_versions_below_it(
     versions: list[Version], form: Form, one_object: bool
@@ -187,7 +188,7 @@ def test_a_checkpoint_of_another_writer_replaces_the_versions_below_it(
     assert seen(snapshot) == sizes(naive_live(raw))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.lists(adds(), max_size=4), st.integers(0, 2**62), st.integers(-(2**62), 2**62))
 def test_actions_become_rows_and_actions_again(actions: list[AddAction], version: int, timestamp: int) -> None:
     table = files_table(actions, [version] * len(actions), [timestamp] * len(actions))
@@ -196,7 +197,7 @@ def test_actions_become_rows_and_actions_again(actions: list[AddAction], version
     assert rows_to_adds(table) == actions
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(15))
 @given(st.lists(adds(), max_size=4, unique_by=lambda action: action.path))
 def test_what_is_folded_keeps_every_field(actions: list[AddAction]) -> None:
     base = files_table(actions[::2], [1] * len(actions[::2]), [1] * len(actions[::2]))
@@ -204,7 +205,7 @@ def test_what_is_folded_keeps_every_field(actions: list[AddAction]) -> None:
     assert {action.path: action for action in rows_to_adds(folded)} == {action.path: action for action in actions}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.lists(adds(), min_size=1, max_size=4, unique_by=lambda a: a.path), st.integers(1, 3), st.booleans(), texts())
 def test_a_checkpoint_keeps_every_field(actions: list[AddAction], in_part: int, compress: bool, text: str) -> None:
     store = MemoryStore()

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.options import Options
 from indextables.core.predicate import (
     And,
@@ -283,7 +284,9 @@ def every_range(name: str) -> list[Predicate]:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(st.data())
 def test_no_file_with_a_matching_row_is_dropped(data: st.DataObject) -> None:
     groups, files, partitions = data.draw(snapshots())
@@ -297,7 +300,7 @@ def test_no_file_with_a_matching_row_is_dropped(data: st.DataObject) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(st.data())
 def test_no_manifest_with_a_matching_row_is_dropped(data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(SCHEMA.names), min_size=1, max_size=3, unique=True))

@@ -9,6 +9,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables import AddAction, Table
 from indextables.log.cache import LogCache
 from indextables.log.open import open_log
@@ -36,7 +37,7 @@ def adds(paths: list[str]) -> list[AddAction]:
     ]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     steps=steps,
     options=st.sampled_from([{}, {"state.entriesPerManifest": 3}, {"state.compaction.tombstoneThreshold": 0.9}]),

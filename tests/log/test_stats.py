@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.options import Options
 from indextables.core.stats import column_stats, truncated_maximum, truncated_minimum
 from indextables.log.stats import limit_stats
@@ -86,7 +87,7 @@ def test_maxima_are_rounded_up(text: str, length: int, expected: str | None) -> 
 LETTERS = st.sampled_from(["a", "b", "\u0000", "\ud7ff", "\ue000", "\uffff", "😀", "\U0010ffff"])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(LETTERS, max_size=6).map("".join), st.integers(1, 6), st.text(max_size=3))
 def test_cut_bounds_hold_for_everything_that_begins_alike(text: str, length: int, tail: str) -> None:
     low, high = truncated_minimum(text, length), truncated_maximum(text, length)

@@ -19,6 +19,7 @@ import tantivy  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import CorruptSplit, OptionError, SplitError, StoreUnavailable
 from indextables.core.options import Options
 from indextables.core.parallel import Inline
@@ -265,7 +266,7 @@ def test_regions_that_contradict_each_other(place: Path) -> None:
 TEXT = st.text(st.characters(), max_size=30)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(table=TEXT, path=TEXT, fingerprint=st.one_of(st.integers(0, 2**64 - 1), TEXT))
 def test_any_text_makes_a_safe_name_of_its_own(table: str, path: str, fingerprint: int | str) -> None:
     regions = plain(1).regions

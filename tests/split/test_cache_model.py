@@ -11,6 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from effort import examples
 from indextables.split.cache import IndexCache, Lease
 from indextables.split.cache_entry import Wanted
 from split.cache_support import plain
@@ -125,5 +126,5 @@ class Cache(RuleBasedStateMachine):
         assert found.bytes == sum(SPLITS[number].bytes for number in self.used) <= max(self.bound, in_use)
 
 
-Cache.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+Cache.TestCase.settings = settings(max_examples=examples(25), stateful_step_count=25, deadline=None)
 TestCache = Cache.TestCase

@@ -16,6 +16,7 @@ import tantivy  # type: ignore[import-untyped]
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import CorruptSplit
 from indextables.split.cache import IndexCache
 from indextables.split.footer import Region
@@ -177,7 +178,7 @@ def test_a_query_that_needs_positions_fails_on_a_sparse_index(
                         rows(index, query(index.schema, name, pair))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lines=st.lists(st.lists(st.sampled_from("abcdefg"), max_size=200).map(" ".join), min_size=1, max_size=40),
     phrases=st.lists(st.lists(st.sampled_from("abcdefg"), min_size=2, max_size=4), max_size=10),

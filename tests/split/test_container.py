@@ -17,6 +17,7 @@ import xxhash
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import CorruptSplit, ObjectNotFound, SplitError, StorageError, StoreUnavailable
 from indextables.split import container
 from indextables.split.container import Pages, RowsCopy, RowsFile, Sealed, read_footer, verify_bundle, write_bundle
@@ -272,7 +273,7 @@ def test_a_footer_that_unpacks_to_too_much(monkeypatch: pytest.MonkeyPatch) -> N
 LENGTHS = (1, 10, PAGE_SIZE - 1, PAGE_SIZE, PAGE_SIZE + 1, 2 * PAGE_SIZE, len(BYTES))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, len(BYTES)), st.sampled_from(LENGTHS) | st.integers(0, len(BYTES)))))
 def test_pages_are_the_bytes(tmp_path: Path, reads: list[tuple[int, int]]) -> None:
     sealed = raw(tmp_path)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import SchemaError
 from indextables.split import feed as feed_module
 from indextables.split.feed import Feed
@@ -287,7 +288,7 @@ def test_bytes_that_are_no_text():
         fed(batch)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(15))
 @given(st.integers(0, 3), st.integers(0, 3))
 def test_empty_pieces(start, length):
     schema = pa.schema([("a", pa.string()), ("b", pa.list_(pa.float64())), ("c", NESTED), ("d", pa.float64())])

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tantivy import FieldType, Query
 
+from effort import examples
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError
 from indextables.split.index import IndexBuilder, analyzer, merge_indexes, open_index
 from indextables.split.mapping import LONGEST_TERM, STEMMERS, TOKENIZERS, field_name, plan_mapping
@@ -184,7 +185,9 @@ def check_presence(search, rows):
     assert search.present("is") == some
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(st.lists(ROW, max_size=12), st.integers(1, 12))
 def test_what_is_indexed_is_what_was_given(rows, chunk):
     directory = Path(tempfile.mkdtemp())

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import predicate_data as data
+from effort import examples
 from indextables.core.errors import IndexTablesError, StorageError, StoreUnavailable
 from indextables.core.parallel import THREADS, Inline, Workers
 from indextables.core.predicate import parse_predicate
@@ -199,7 +200,7 @@ def facts(table: pa.Table, length: int | None) -> Facts:
     return Facts(schema="", doc_mapping="", **known)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(data.rows(max_size=4), min_size=1, max_size=4), st.none() | st.integers(1, 8))
 def test_bounds_are_those_of_all_rows(pieces: list[list[dict[str, Any]]], length: int | None) -> None:
     sources = [facts(data.to_table(piece), length) for piece in pieces]
@@ -229,7 +230,7 @@ def test_null_counts_that_a_source_lacks() -> None:
 
 
 @given(source=st.data())
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
 def test_random_splits_equal_brute_force(cache: IndexCache, source: st.DataObject) -> None:
     pieces = source.draw(st.lists(data.rows(max_size=8), min_size=2, max_size=4))
     rows = [row for piece in pieces for row in piece]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import QueryError
 from indextables.split.query.parse import DEEPEST, LONGEST, parse_query
 from indextables.split.query.text import to_text
@@ -248,13 +249,13 @@ trees: st.SearchStrategy[Node] = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(trees)
 def test_a_tree_as_text_reads_back_as_the_same_tree(node: Node) -> None:
     assert parse_query(to_text(node)) == node
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(st.text(st.sampled_from("ab \\()[]{}\"'^~:*?/+-!<>=`&|ANDORNTI.1\n\x00é") | letters, max_size=60))
 def test_any_text_is_a_tree_or_an_error_with_a_position(text: str) -> None:
     found = outcome(text)

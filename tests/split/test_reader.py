@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import predicate_data as data
+from effort import examples
 from indextables.core.errors import CorruptSplit, ObjectNotFound, SplitError
 from indextables.core.predicate import (
     NULL,
@@ -72,7 +73,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(source=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 def test_scan_and_count_equal_brute_force(cache: IndexCache, source: st.DataObject) -> None:
     rows = source.draw(data.rows(data.SCHEMA.names, max_size=30))
     day = source.draw(st.none() | st.dates(dt.date(1, 1, 1)))
@@ -514,7 +515,7 @@ class TestWhatIsWrong:
 
 
 @given(source=st.data())
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
 def test_splits_that_were_merged(cache: IndexCache, source: st.DataObject) -> None:
     """Rows of several sources, one behind the other, under one index."""
     names = ["id", "score", "text", "at"]

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError, StorageError, StoreUnavailable
 from indextables.core.predicate import (
     FALSE,
@@ -247,7 +248,7 @@ def typed_columns(draw: st.DrawFn, depth: int = 2) -> tuple[Any, st.SearchStrate
     return {"type": "struct", "fields": fields}, st.fixed_dictionaries({"a": values, "b": st.none() | VALUES["long"]})
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_nesting_round_trips(tmp_path: Path, data: st.DataObject) -> None:
     spark, values = data.draw(typed_columns())
@@ -509,7 +510,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     assert grown < 450, f"{grown} MiB for 200 MB of rows"
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_scan_filters_as_the_model_does(tmp_path: Path, data: st.DataObject) -> None:
     drawn = data.draw(random_rows(max_size=8))

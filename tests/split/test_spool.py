@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import SchemaError, StorageError
 from indextables.split import spool as spool_module
 from indextables.split.spool import Pile, Spool
@@ -44,7 +45,7 @@ ROWS = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     batches=st.lists(st.lists(ROWS, max_size=12), max_size=12),
     memory=st.sampled_from([0, 200, 1 << 20]),

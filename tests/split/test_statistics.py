@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.stats import column_stats, truncated_maximum, truncated_minimum
 from indextables.core.values import is_text
 from indextables.split.statistics import Statistics, Summary
@@ -23,7 +24,7 @@ def summary(table: pa.Table, batch_rows: int | None = None, **options: object) -
     return statistics.finish()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(rows(max_size=12), st.integers(1, 12), st.none() | st.integers(1, 40))
 def test_batches_add_up(data: list[dict[str, object]], batch_rows: int, length: int | None) -> None:
     table = to_table(data)

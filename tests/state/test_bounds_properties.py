@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.values import from_text, to_text
 from indextables.log.state.bounds import partition_bounds, partition_order
 from indextables.log.state.compact import cut_at_partitions
@@ -34,7 +35,7 @@ SCHEMA = pa.schema(
         ("big", pa.decimal128(38, 10)),
     ]
 )
-QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 STRANGE = [
     "",
     "?",
@@ -141,7 +142,7 @@ def test_files_are_in_the_order_of_their_partitions(data: st.DataObject) -> None
     assert len(set(found)) == len(borders), "each partition is in one place"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 30), max_size=20),
     most=st.integers(1, 40),

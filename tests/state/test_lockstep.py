@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import CorruptLog, UnsafePath
 from indextables.log.avro import manifest as manifest_module
 from indextables.log.avro.container import Container, read_container, write_container
@@ -45,7 +46,7 @@ from state.support import (
     stated,
 )
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def container_of(files: pa.Table, codec: str = "null") -> Container:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.predicate import Predicate, parse_predicate
 from indextables.core.values import to_text
 from indextables.log.skipping import prune_files
@@ -22,7 +23,7 @@ from state.support import entry, files_of
 
 NAMES = [name for name in ALL.names if name != "raw"]
 SCHEMA = pa.schema([ALL.field(name) for name in NAMES])
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def text_of(name: str, value: Any) -> str | None:

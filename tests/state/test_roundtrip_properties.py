@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.log.avro.container import encode_long, read_long
 from indextables.log.avro.encode import encode_blocks, varints
 from indextables.log.avro.manifest import read_manifest, write_manifest
@@ -20,7 +21,7 @@ from log.strategies import INT64
 from state.strategies import entries
 from state.support import as_entries, avro_bytes, avro_records, entry, files_of, full_entry, many_files
 
-QUICK = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 CODECS = st.sampled_from(["zstandard", "snappy", "null"])
 
 
@@ -37,7 +38,7 @@ def test_a_few_entries(rows: list[dict[str, Any]], codec: str) -> None:
     assert as_entries(found) == rows
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(rows=entries(min_size=1, max_size=2), codec=CODECS)
 def test_more_than_a_thousand_entries(rows: list[dict[str, Any]], codec: str) -> None:
     """The same entries over and over, with paths of their own, through DataFusion."""

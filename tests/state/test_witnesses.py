@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
+from effort import examples
 from indextables import AddAction, Table
 from indextables.log.avro.manifest import write_manifest
 from indextables.log.avro.schemas import FILE_ENTRY, STATE_MANIFEST
@@ -49,7 +50,7 @@ def test_fastavro_reads_our_manifests(codec: str) -> None:
         assert avro_records(data) == records
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(records=entries(max_size=4))
 def test_fastavro_reads_whatever_we_write(records: list[dict[str, Any]]) -> None:
     assert avro_records(write_manifest(files_of(records), codec="null", level=1)) == records

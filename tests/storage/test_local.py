@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import (
     AccessDenied,
     InvalidKey,
@@ -460,7 +461,7 @@ names = st.text(alphabet="ab-.0~é ", min_size=1, max_size=3).filter(lambda name
 paths = st.lists(names, min_size=1, max_size=3).map("/".join)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(made=st.sets(paths, max_size=8), data=st.data())
 def test_listings_match_a_naive_one(
     tmp_path_factory: pytest.TempPathFactory, made: set[str], data: st.DataObject

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.log.files import FILE_SCHEMA
 from indextables.table.merge_plan import PLAN_COLUMNS, Group, Limits, plan_merges
 
@@ -57,7 +58,7 @@ def partition(row: File) -> tuple[str | None, str | None]:
     return values.get("day"), values.get("host")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     logs(),
     st.sampled_from([1, 2, 10, 50, 100, 1000]),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables.core.errors import SchemaError
 from indextables.core.types import arrow_to_spark_json, spark_json_to_arrow
 from indextables.table.rows_in import rows_in
@@ -187,7 +188,7 @@ def value_of(arrow: pa.DataType, number: int) -> Any:
     return Decimal(number) if kinds.is_decimal(arrow) else number
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     arrow=TYPES | st.just(DICTIONARY),
     numbers=st.lists(st.integers(0, 40), min_size=1, max_size=20),

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import predicate_data as data
+from effort import examples
 from indextables import Table
 from indextables.core.predicate import Predicate, to_sql
 from indextables.split import merge, opened, reader
@@ -109,7 +110,7 @@ def run(source: st.DataObject, cached: dict[str, Any]) -> None:
 
 
 @given(source=st.data())
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_few_lives_of_tables(cached: dict[str, Any], source: st.DataObject) -> None:
     run(source, cached)
 

@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import predicate_data as data
+from effort import examples
 from indextables import AddAction, Table
 from indextables.core.errors import (
     AccessDenied,
@@ -163,7 +164,7 @@ def test_the_rows_are_those_that_were_written(url: str) -> None:
 
 
 @given(source=st.data())
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 def test_random_tables_equal_brute_force(source: st.DataObject) -> None:
     rows = source.draw(data.rows(data.SCHEMA.names, max_size=25))
     partition_by = source.draw(st.sampled_from([(), ("day",), ("text", "flag"), ("tiny",)]))

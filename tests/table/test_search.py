@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables import Table
 from indextables.core.errors import OptionError, QueryError, SchemaError
 from indextables.split.query.text import to_text
@@ -161,7 +162,7 @@ def check(table: Table, data: list[dict[str, Any]], node: Node) -> None:
     assert sorted(table.search(text, ["id"], where, 100).column("id").to_pylist()) == left, text
 
 
-QUICK = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(8), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("cached", ["true", "false"])

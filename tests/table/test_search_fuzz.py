@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from indextables import Table
 from indextables.core.errors import QueryError
 from table.test_search import DAYS, make
@@ -123,7 +124,7 @@ def test_pathological_texts_end(table: Table, name: str) -> None:
     assert isinstance(said, int) or "\n" not in said
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(75), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.text(max_size=80)
     | st.lists(
