@@ -38,10 +38,14 @@ READ: dict[str, Callable[[str], Any]] = {
 }
 
 
+def places_of(text: str | None) -> list[str]:
+    """Cut at everything that is no letter or digit, in small letters; a word of more than 255 bytes leaves its place empty."""
+    pieces = (piece.lower() for piece in re.findall(r"[^\W_]+", text or ""))
+    return [word if len(word.encode()) <= 255 else "" for word in pieces]
+
+
 def words_of(text: str | None) -> list[str]:
-    """Cut at everything that is no letter or digit, in small letters, without words of more than 255 bytes."""
-    pieces = re.findall(r"[^\W_]+", text or "")
-    return [word for word in (piece.lower() for piece in pieces) if len(word.encode()) <= 255]
+    return [word for word in places_of(text) if word]
 
 
 def finds(node: Node, row: Row) -> bool:
@@ -64,19 +68,19 @@ def finds(node: Node, row: Row) -> bool:
                 return all(finds(child, row) for child in node.must)
             return not node.should or any(finds(child, row) for child in node.should)
     if node.field is None:
-        return any(_has(node, words_of(row[column])) for column in TEXTS)
+        return any(_has(node, row[column]) for column in TEXTS)
     name = node.field.name
     if isinstance(node, Exists):
         return row[name] is not None
-    return _has(node, words_of(row[name])) if name in TEXTS else _is(node, name, row[name])
+    return _has(node, row[name]) if name in TEXTS else _is(node, name, row[name])
 
 
-def _has(node: Node, words: list[str]) -> bool:
+def _has(node: Node, text: str | None) -> bool:
+    words = words_of(text)
     match node:
         case Term() | Phrase():
-            wanted = words_of(node.text)
-            places = range(len(words) - len(wanted) + 1)
-            return any(words[at : at + len(wanted)] == wanted for at in places)
+            places, wanted = places_of(text), words_of(node.text)
+            return any(places[at : at + len(wanted)] == wanted for at in range(len(places) - len(wanted) + 1))
         case Fuzzy():
             return any(distance(word, node.text.lower()) <= node.distance for word in words)
         case Wildcard():
