@@ -60,7 +60,7 @@ def test_no_schedule_breaks_a_rule_at_length(block: int, record_property: Any) -
 
 @pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != "general"])
 def test_the_real_code_survives_the_scenarios_made_for_bugs(scenario: str, record_property: Any) -> None:
-    simulate(scenario, range(12), record_property)
+    simulate(scenario, range(6), record_property)
 
 
 @pytest.mark.stress

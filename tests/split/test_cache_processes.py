@@ -152,7 +152,7 @@ def run_storm(tmp_path: Path, *, workers: int, kills: int, seconds: float) -> No
 
 @pytest.mark.slow
 def test_a_storm_with_kills(tmp_path: Path) -> None:
-    run_storm(tmp_path, workers=3, kills=4, seconds=1.5)
+    run_storm(tmp_path, workers=2, kills=3, seconds=1)
 
 
 @pytest.mark.stress

@@ -162,7 +162,7 @@ def check(table: Table, data: list[dict[str, Any]], node: Node) -> None:
     assert sorted(table.search(text, ["id"], where, 100).column("id").to_pylist()) == left, text
 
 
-QUICK = settings(max_examples=examples(8), deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(4), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("cached", ["true", "false"])

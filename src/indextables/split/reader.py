@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from indextables.core.aggregate import Aggregate
 from indextables.core.errors import CorruptSplit, ObjectNotFound, SplitError
 from indextables.core.predicate import (
     FALSE,
@@ -39,6 +40,9 @@ from indextables.core.predicate import (
 )
 from indextables.core.values import from_text, has_text_form
 from indextables.split import opened
+from indextables.split.aggregate.partial import Partial, condensed, partial_of
+from indextables.split.aggregate.pushdown import from_index, from_log
+from indextables.split.answers import Answer
 from indextables.split.cache import CacheKey, IndexCache, WarmUp
 from indextables.split.container import Pages
 from indextables.split.footer import Footer, Region
@@ -123,6 +127,13 @@ class SplitReader:
         """Scores and numbers of the best rows that the query finds and the predicate is true for. Raises SplitError."""
         return self._naming(lambda: self._best(TRUE if predicate is None else predicate, query, limit))
 
+    def aggregate(
+        self, aggregate: Aggregate, predicate: Predicate | None = None, query: Bound | None = None
+    ) -> Iterator[Partial]:
+        """The groups of the rows for which the predicate is true and that the query finds, or nothing. Raises SplitError."""
+        wanted = TRUE if predicate is None else predicate
+        return self._named(self._aggregate(aggregate, wanted, query))
+
     def take(self, numbers: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Rows by number, ascending, with these columns of the table. Raises SplitError."""
         return self._naming(lambda: self._rows_by_number(np.asarray(numbers, np.int64), columns))
@@ -198,6 +209,36 @@ class SplitReader:
         if asked is None:
             return np.zeros(0), np.zeros(0, np.int64)
         return best_rows(self._match(asked), asked, limit)
+
+    def _aggregate(self, aggregate: Aggregate, predicate: Predicate, query: Bound | None) -> Iterator[Partial]:
+        from_index = self._indexed(aggregate, predicate, query)
+        if from_index is not None:
+            yield from_index
+            return
+        names = aggregate.columns
+        batches = self._scan(names, predicate) if query is None else self._search(names, predicate, query)
+        yield from condensed(aggregate, (partial_of(aggregate, batch) for batch in batches))
+
+    def _indexed(self, aggregate: Aggregate, predicate: Predicate, query: Bound | None) -> Partial | None:
+        """What the log or the index knows, without reading rows; None where they do not know it."""
+        constants = {**self._partitions}
+        if query is not None:
+            asked = self._asked(predicate, query)
+            if asked is None:
+                return None
+            match = self._match(asked)
+            answer = match.answer(asked)
+            return from_index(aggregate, match.view, answer, match.constants) if answer.exact else None
+        left = fold(predicate, constants)
+        if left == TRUE and self._known_rows is not None:
+            return from_log(aggregate, self._known_rows, constants)
+        left = self._left(left)
+        view = self._helpful_index(left)
+        if view is None:
+            return None
+        plan = plan_predicate(left, view)
+        known = {**constants, **self._missing}
+        return from_index(aggregate, view, Answer(plan.query, True, plan.at_most), known) if plan.exact else None
 
     def _rows_by_number(self, numbers: RowNumbers, columns: Sequence[str]) -> pa.Table:
         shape = self._shape(columns)

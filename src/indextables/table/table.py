@@ -7,11 +7,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from indextables.core import options as opt
+from indextables.core.aggregate import By, Metrics
 from indextables.core.errors import CommitError, OptionError, PredicateError, TableExists
 from indextables.core.options import Options
 from indextables.core.predicate import Predicate, parse_predicate
@@ -278,6 +280,24 @@ class Table:
         """How many rows `where` (SQL) is true for and `query` finds, or how many there are: from the log alone where it knows."""
         self._snapshot, rows = count(self._log, self._snapshot, self._predicate(where), query)
         return rows
+
+    def aggregate(
+        self,
+        by: By = (),
+        metrics: Metrics = MappingProxyType({"n": "count"}),
+        where: str | None = None,
+        query: str | None = None,
+    ) -> pa.Table:
+        """Groups of the rows that `where` (SQL) is true for and `query` finds, in the order of their keys, nulls last.
+
+        `by` has columns, `histogram(size, 100)`, `date_histogram(ts, 'hour')` or `range(size, 10, 100)`; `metrics` has `count`,
+        `count(x)`, `count(distinct x)`, `sum(x)`, `avg(x)`, `min(x)` and `max(x)`. Both are texts, or a mapping of names to
+        texts. The answer is exact, and the same however rows lie in files. Raises QueryError, PredicateError, SplitError.
+        """
+        from indextables.table.aggregate import aggregate
+
+        self._snapshot, groups = aggregate(self._log, self._snapshot, by, metrics, self._predicate(where), query)
+        return groups
 
     def _predicate(self, where: str | None) -> Predicate | None:
         if where is None:

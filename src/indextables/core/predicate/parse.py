@@ -387,10 +387,11 @@ class _Parser:
             names.append(part.text)
         if self._word.upper == "[":
             raise self._unsupported("an element of an array or a map", self._word)
-        return _resolve(names, self._schema, word)
+        return resolve(names, self._schema, word)
 
 
-def _resolve(names: list[str], schema: pa.Schema, word: Word) -> Column:
+def resolve(names: list[str], schema: pa.Schema, word: Word) -> Column:
+    """The column, or the field inside a struct, that names stand for; letter case does not matter where that is clear."""
     path: list[str] = []
     fields: list[pa.Field] = list(schema)
     arrow_type: pa.DataType = None
