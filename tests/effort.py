@@ -1,0 +1,11 @@
+"""How many examples a property test draws: few in every run, since each run draws others, and many under `make stress`."""
+
+from __future__ import annotations
+
+import os
+
+EFFORT = int(os.environ.get("EFFORT", "1"))
+
+
+def examples(usual: int) -> int:
+    return usual * EFFORT
