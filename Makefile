@@ -12,7 +12,7 @@ PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[$(1)]' || $(PIP) --editable '.[$(1)]'
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-fast test-java check format docs bench stress clean
+.PHONY: help venv demo test test-fast test-java check format docs bench stress examples clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,8 +59,10 @@ docs: $(STAMP) ## write the generated reference pages
 bench: $(VENV)/.bench ## compare with deltalake, pyiceberg, lance and DuckDB in the same run
 	$(BIN)/python bench/run.py
 
-stress: $(STAMP) ## full-size races, 20,000 simulated schedules, ten times the examples (two hours)
+stress: $(STAMP) ## full-size races and more than 20,000 simulated schedules (about an hour)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m stress --timeout 7200 -s
+
+examples: $(STAMP) ## all tests again, property tests with ten times the examples
 	EFFORT=10 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not stress and not java' --timeout 3600
 
 clean: ## remove .venv and caches

@@ -66,7 +66,7 @@ def test_the_real_code_survives_the_scenarios_made_for_bugs(scenario: str, recor
 @pytest.mark.stress
 @pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != "general"])
 def test_the_real_code_survives_the_scenarios_made_for_bugs_at_length(scenario: str, record_property: Any) -> None:
-    simulate(scenario, range(1_000), record_property)
+    simulate(scenario, range(300), record_property)
 
 
 @pytest.mark.parametrize("scenario", ["general", "rows", "merges"])
