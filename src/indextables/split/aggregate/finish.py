@@ -33,7 +33,7 @@ _DIGITS = decimal.Context(prec=100, rounding=ROUND_HALF_UP)
 def finished(aggregate: Aggregate, partial: Partial | None) -> pa.Table:
     """The result. Without rows there are no groups, but without keys there is always one."""
     schema = aggregate.schema
-    if partial is None:
+    if partial is None or not partial.main.num_rows:
         if aggregate.keys:
             return schema.empty_table()
         nothing = [0 if metric.function in {"count", "distinct"} else None for metric in aggregate.metrics]

@@ -9,7 +9,7 @@ Minima and maxima of doubles are those of their places in Spark's order: NaN aft
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from indextables.core.aggregate import Calendar, FloatSteps, Key, Ranges, Steps
 from indextables.core.errors import QueryError
 from indextables.core.predicate import evaluate
 from indextables.core.predicate.evaluate import column_values
-from indextables.split.keys import HIGHEST, NAN
+from indextables.split.keys import HIGHEST, LOWEST, NAN
 
 LOW_BITS: Final = 32
 """Of a whole number, in its lower half."""
@@ -29,6 +29,8 @@ MANTISSA_BITS: Final = 53
 NAN_EXPONENT: Final = 5_000
 INFINITE_EXPONENT: Final = 5_001
 MINUS_INFINITE_EXPONENT: Final = 5_002
+_LEAST_DAY: Final = -(2**31)
+_DAY: Final = 86_400_000_000
 
 Numbers = npt.NDArray[np.int64]
 
@@ -44,7 +46,7 @@ def key_values(key: Key, rows: pa.RecordBatch) -> pa.Array:
         case FloatSteps(width):
             return one_zero(pc.multiply(pc.floor(pc.divide(values, width)), width))
         case Calendar(unit):
-            return _calendar(values, unit)
+            return _calendar(values, unit, key)
         case Ranges(edges):
             reached = [pc.cast(evaluate(edge, rows), pa.int32()) for edge in edges]
             number: Any = reached[0]
@@ -73,23 +75,31 @@ def from_whole(numbers: Numbers, missing: Any, kind: pa.DataType) -> pa.Array:
 
 def _steps(values: Any, steps: Steps, key: Key) -> pa.Array:
     numbers, missing = whole(values)
-    # v - (v - origin) mod width, with an origin that cannot overflow
     over = np.mod(np.mod(numbers, steps.width) - steps.origin % steps.width, steps.width)
-    if np.any(numbers < np.int64(-HIGHEST - 1) + over):
-        raise QueryError(
-            f"{key.name!r}: a value of {key.column} is so small that its bucket begins below the least bigint"
-        )
+    least = np.int64(_LEAST_DAY if pa.types.is_date(values.type) else LOWEST)
+    if np.any(numbers < least + over):
+        _too_small(key)
     return from_whole(numbers - over, missing, key.type)
 
 
-def _calendar(values: Any, unit: str) -> pa.Array:
+def _calendar(values: Any, unit: str, key: Key) -> pa.Array:
     numbers, missing = whole(values)
     is_date = pa.types.is_date(values.type)
-    months = numbers.astype("datetime64[D]" if is_date else "datetime64[us]").astype("datetime64[M]").astype(np.int64)
+    moment = "datetime64[D]" if is_date else "datetime64[us]"
+    months = numbers.astype(moment).astype("datetime64[M]").astype(np.int64)
     size = {"month": 1, "quarter": 3, "year": 12}[unit]
-    first = (months - np.mod(months, size)).astype("datetime64[M]")
-    return from_whole(
-        first.astype("datetime64[D]" if is_date else "datetime64[us]").astype(np.int64), missing, values.type
+    first = (months - np.mod(months, size)).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    least = np.int64(_LEAST_DAY if is_date else LOWEST // _DAY + 1)
+    if np.any(first < least):
+        _too_small(key)
+    return from_whole(first if is_date else first * _DAY, missing, values.type)
+
+
+def _too_small(key: Key) -> NoReturn:
+    raise QueryError(
+        f"{key.name!r}: a value of {key.column} is so small that its bucket begins before the least {key.type}; "
+        "leave such values out with a filter",
+        column=str(key.column),
     )
 
 

@@ -129,8 +129,8 @@ def _key(key: Key, view: IndexView, constants: Mapping[str, pa.Scalar]) -> _List
     if mapped.kind == "string" and key.bucket is None:
         return _terms(key, mapped, view)
     whole = mapped.kind in {"i64", "bool"} and mapped.fast and view.null_counts.get(mapped.column) == 0
-    bounds = _bounds(key.column, view)
-    if not whole or bounds is None or max(map(abs, bounds)) >= _LEAST_MARGIN:
+    bounds = _bounds(key.column, view) if whole else None
+    if bounds is None or max(map(abs, bounds)) >= _LEAST_MARGIN:
         return None
     if key.bucket is not None and not isinstance(key.bucket, Steps):
         return None
