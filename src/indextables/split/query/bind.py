@@ -9,8 +9,11 @@ A word without a field is asked of all text columns.
 
 from __future__ import annotations
 
+import datetime as dt
 import difflib
-from collections.abc import Callable, Sequence
+import ipaddress
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -50,6 +53,10 @@ _LONGEST_PHRASE: Final = 100
 _LONGEST_LOOSE: Final = 10
 """Words that may be moved: how long Tantivy looks for them grows with every one."""
 _MOST_MOVES: Final = 100
+_LAST_ADDRESS: Final = 2**128 - 1
+_NUMBER: Final = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
+"""What Tantivy takes for a date inside JSON: RFC 3339."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,42 @@ class Near:
     span: Span
 
 
-BoundLeaf: TypeAlias = All | Typed | Words | Pattern | Near
+@dataclass(frozen=True)
+class Elements:
+    """Rows whose array has an element for which a predicate is true. It calls the element by the name of the column."""
+
+    column: Column
+    predicate: Predicate
+    span: Span
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Rows with an IP address in one of these runs, each by its first and its last."""
+
+    field: FieldMapping
+    runs: tuple[tuple[str, str], ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class AtPath:
+    """Rows whose JSON has these words in a row, or one of these values, at a path."""
+
+    field: FieldMapping
+    path: tuple[str, ...]
+    words: tuple[str, ...]
+    values: tuple[bool | int | float | dt.datetime, ...]
+    slop: int
+    span: Span
+
+    @property
+    def name(self) -> str:
+        """The path as Tantivy writes it."""
+        return ".".join((self.field.name, *self.path))
+
+
+BoundLeaf: TypeAlias = All | Typed | Words | Pattern | Near | Elements | Addresses | AtPath
 
 
 @dataclass(frozen=True)
@@ -120,7 +162,7 @@ def bind_query(node: Node, text: str, schema: pa.Schema, mapping: DocMapping) ->
 def needs_positions(bound: Bound) -> bool:
     """Whether the index must have the places of words, and not only the words."""
     match bound:
-        case Words():
+        case Words() | AtPath():
             return len(bound.words) > 1
         case Group():
             return any(map(needs_positions, (*bound.must, *bound.should, *bound.must_not)))
@@ -174,32 +216,44 @@ class _Binder:
                 raise self._error(leaf.span, f"this table has no text column to search, name a field: {self._names()}")
             asked = tuple(self._words(leaf, field) for field in self._defaults)
             return asked[0] if len(asked) == 1 else Group(should=asked)
-        column = self._column(leaf.field)
+        column, path = self._column(leaf.field)
         field = None if column.nested else self._mapping.field(column.name)
-        if field is not None and field.kind == "text" and not isinstance(leaf, Exists):
+        if path:
+            assert field is not None, "only JSON has paths"
+            return self._at_path(leaf, field, path)
+        if isinstance(leaf, Exists):
+            return Typed(IsNotNull(column), leaf.span)
+        if field is not None and field.kind == "text":
             return self._words(leaf, field)
+        if field is not None and field.kind == "ip" and isinstance(leaf, Term | Phrase | OneOf | Range):
+            return self._addresses(leaf, field)
+        if pa.types.is_list(column.type) and is_comparable(column.type.value_type):
+            return self._elements(leaf, column)
         return Typed(self._typed(leaf, column), leaf.span)
 
-    def _column(self, field: FieldName) -> Column:
-        """A column, in any letter case, or a field of a struct by its path."""
+    def _column(self, field: FieldName) -> tuple[Column, tuple[str, ...]]:
+        """A column, in any letter case, or a field of a struct by its path; and what of the path leads into JSON."""
         names = list(self._schema.names)
         found = _spelled(field.name, names)
         if len(found) == 1:
-            return Column((found[0],), self._schema.field(found[0]).type)
+            return Column((found[0],), self._schema.field(found[0]).type), ()
         head, *path = field.name.split(".")
         start = _spelled(head, names)
         if not path or len(start) != 1:
             raise self._unknown(field, names)
-        column = Column((start[0],), self._schema.field(start[0]).type)
+        whole = column = Column((start[0],), self._schema.field(start[0]).type)
+        mapped = self._mapping.field(start[0])
         for name in path:
             if not pa.types.is_struct(column.type):
+                if mapped is not None and mapped.kind == "json" and mapped.indexed:
+                    return whole, tuple(path)
                 raise self._error(field.span, f"{column} is {column.type} and has no field {name}")
             inner = [each.name for each in column.type]
             found = _spelled(name, inner)
             if len(found) != 1:
                 raise self._unknown(field, [".".join((*column.path, each)) for each in inner])
             column = Column((*column.path, found[0]), column.type.field(found[0]).type)
-        return column
+        return column, ()
 
     def _unknown(self, field: FieldName, names: Sequence[str]) -> QueryError:
         lower = {name.lower(): name for name in names}
@@ -209,8 +263,6 @@ class _Binder:
 
     def _typed(self, leaf: Leaf, column: Column) -> Predicate:
         """What is asked of a column without words, as `where` would ask it."""
-        if isinstance(leaf, Exists):
-            return IsNotNull(column)
         if not is_comparable(column.type):
             raise self._error(leaf.span, f"{column} is {column.type}, of which only {column}:* can be asked")
         match leaf:
@@ -228,6 +280,55 @@ class _Binder:
         raise self._error(
             leaf.span, f"{column} is not cut into words, so {what} cannot be searched in it; index it as text"
         )
+
+    def _elements(self, leaf: Leaf, column: Column) -> Bound:
+        if isinstance(leaf, Range) and leaf.low is None and leaf.high is None:
+            return Typed(IsNotNull(column), leaf.span)
+        return Elements(column, self._typed(leaf, Column(column.path, column.type.value_type)), leaf.span)
+
+    def _addresses(self, leaf: Term | Phrase | OneOf | Range, field: FieldMapping) -> Addresses:
+        match leaf:
+            case Range():
+                low = 0 if leaf.low is None else self._network(leaf.low, leaf.span)[0 if leaf.with_low else 1]
+                high = _LAST_ADDRESS if leaf.high is None else self._network(leaf.high, leaf.span)[leaf.with_high]
+                low += leaf.low is not None and not leaf.with_low
+                high -= leaf.high is not None and not leaf.with_high
+                runs = [(low, high)]
+            case OneOf():
+                runs = [self._network(text, leaf.span) for text in leaf.values]
+            case _:
+                runs = [self._network(leaf.text, leaf.span)]
+        texts = (
+            (str(ipaddress.IPv6Address(low)), str(ipaddress.IPv6Address(high))) for low, high in runs if low <= high
+        )
+        return Addresses(field, tuple(texts), leaf.span)
+
+    def _network(self, text: str, span: Span) -> tuple[int, int]:
+        """The first and the last address of a network, or one address twice; those of IPv4 as they lie inside IPv6."""
+        try:
+            network = ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            raise self._error(span, f"{text} is no IP address and no network such as 10.0.0.0/8") from None
+        inside = 0xFFFF << 32 if network.version == 4 else 0
+        return int(network.network_address) + inside, int(network.broadcast_address) + inside
+
+    def _at_path(self, leaf: Leaf, field: FieldMapping, path: tuple[str, ...]) -> AtPath:
+        if not isinstance(leaf, Term | Phrase):
+            raise self._error(
+                leaf.span, f"inside the JSON of {field.column} only words, phrases and values can be found"
+            )
+        odd = [key for key in path if not (key.isascii() and key.replace("_", "a").isalnum())]
+        if odd:
+            raise self._error(
+                leaf.span, f"the key {odd[0]!r} cannot be searched: it has other characters than letters, digits and _"
+            )
+        words = tuple(analyzer(field.tokenizer or "raw", self._mapping.max_token_length).analyze(leaf.text))
+        slop = leaf.slop if isinstance(leaf, Phrase) else 0
+        self._check_phrase(words, slop, leaf.span, field)
+        values = () if slop else tuple(_json_values(leaf.text))
+        if not words and not values:
+            raise self._error(leaf.span, f"there is no word in it that {field.column} could have")
+        return AtPath(field, path, words, values, slop, leaf.span)
 
     def _checked(self, span: Span, make: Callable[[], Predicate]) -> Predicate:
         try:
@@ -260,6 +361,10 @@ class _Binder:
             raise self._error(
                 span, f"there is no word in it that {field.column} could have: its tokenizer is {field.tokenizer}"
             )
+        self._check_phrase(words, slop, span, field)
+        return Words(field, words, slop if len(words) > 1 else 0, span)
+
+    def _check_phrase(self, words: Sequence[str], slop: int, span: Span, field: FieldMapping) -> None:
         longest = _LONGEST_LOOSE if slop else _LONGEST_PHRASE
         if len(words) > longest or slop > _MOST_MOVES:
             what = f"a phrase has at most {longest} words" + (
@@ -273,7 +378,6 @@ class _Binder:
                 f"ask for the words: ({' AND '.join(words)})",
                 field=field.column,
             )
-        return Words(field, words, slop if len(words) > 1 else 0, span)
 
     def _normal(self, text: str, field: FieldMapping) -> str:
         """A part of a word, as the words of the field are written."""
@@ -307,6 +411,22 @@ class _Binder:
         )
 
 
+def _json_values(text: str) -> Iterator[bool | int | float | dt.datetime]:
+    """What else than a text may be in JSON for this text."""
+    if text in ("true", "false"):
+        yield text == "true"
+    if _NUMBER.fullmatch(text):
+        if "." not in text and -(2**63) <= int(text) < 2**63:
+            yield int(text)
+        yield float(text)
+    try:
+        moment = dt.datetime.fromisoformat(text) if _MOMENT.fullmatch(text) else None
+    except ValueError:
+        moment = None
+    if moment is not None:
+        yield moment.astimezone(dt.UTC).replace(tzinfo=None, microsecond=0)
+
+
 def _spelled(name: str, names: Sequence[str]) -> list[str]:
     return [each for each in names if each == name] or [each for each in names if each.lower() == name.lower()]
 
@@ -326,6 +446,3 @@ def _like(text: str) -> str:
 
 def _literally(text: str) -> str:
     return "".join(f"\\{letter}" if letter in _META else letter for letter in text)
-
-
-__all__ = ["Boosted", "Bound", "Group", "Near", "Pattern", "Typed", "Words", "bind_query", "implied", "needs_positions"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from indextables.core.predicate import to_sql
-from indextables.split.query.bind import Boosted, Bound, Group, Near, Pattern, Typed, Words
+from indextables.split.query.bind import Addresses, AtPath, Boosted, Bound, Elements, Group, Near, Pattern, Typed, Words
 from indextables.split.query.tree import All
 
 
@@ -26,6 +26,13 @@ def _lines(bound: Bound, text: str, depth: int) -> Iterator[str]:
             yield f"{indent}every row"
         case Typed():
             yield f"{indent}{to_sql(bound.predicate)}"
+        case Elements():
+            yield f"{indent}an element of {bound.column} has {to_sql(bound.predicate)}"
+        case Addresses():
+            runs = (low if low == high else f"{low} to {high}" for low, high in bound.runs)
+            yield f"{indent}{bound.field.column} is an address of {', '.join(runs) or 'nothing'}"
+        case AtPath():
+            yield f"{indent}{_at_path(bound)}"
         case Words() | Pattern() | Near():
             written = text[bound.span.start : bound.span.end]
             yield f"{indent}{_words(bound)}" + (f", from {written}" if _differs(bound, written) else "")
@@ -48,6 +55,15 @@ def _group(group: Group, text: str, depth: int) -> Iterator[str]:
         yield f"{'  ' * inner}{name}"
         for child in children:
             yield from _lines(child, text, inner + 1)
+
+
+def _at_path(leaf: AtPath) -> str:
+    words = [
+        f"the words {' '.join(leaf.words)} in a row" if len(leaf.words) > 1 else f"the word {word}"
+        for word in leaf.words[:1]
+    ]
+    values = [f"the value {value}" for value in leaf.values]
+    return f"{'.'.join((leaf.field.column, *leaf.path))} has {' or '.join(words + values)}"
 
 
 def _words(leaf: Words | Pattern | Near) -> str:

@@ -8,9 +8,9 @@ by what the index finds for each of them, the rest on the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,24 @@ from indextables.split.footer import Source
 from indextables.split.hits import RowNumbers, count_of, rows_of
 from indextables.split.plan import fold, plan_predicate
 from indextables.split.plan_leaf import IndexView
-from indextables.split.query.bind import Boosted, Bound, Group, Near, Pattern, Typed, Words
+from indextables.split.query.bind import (
+    Addresses,
+    AtPath,
+    Boosted,
+    Bound,
+    Elements,
+    Group,
+    Near,
+    Pattern,
+    Typed,
+    Words,
+)
 from indextables.split.query.tree import All
 
 Take = Callable[[RowNumbers, Sequence[str]], pa.Table]
 """Rows by number, with some columns."""
 Mask = npt.NDArray[np.bool_]
+IndexLeaf: TypeAlias = Words | Pattern | Near | Addresses | AtPath
 
 
 @dataclass(frozen=True)
@@ -77,9 +89,23 @@ class Match:
                     return Answer(None, True, rows) if left == TRUE else NOTHING
                 plan = plan_predicate(left, self.view)
                 return Answer(plan.query, plan.exact, plan.at_most, share=plan.share)
+            case Elements():
+                return self._elements(bound)
         if bound.field.column in self.constants:
             return NOTHING
         return Answer(self.words(bound), True, rows)
+
+    def _elements(self, leaf: Elements) -> Answer:
+        """An index does not know how many values a row has: whatever it finds, it finds for some element."""
+        if leaf.column.name in self.constants:
+            return NOTHING
+        if leaf.column.name in self.view.inexact:  # an element may be missing beside others that are there
+            return Answer(None, False, self.view.rows)
+        fields = tuple(replace(field, many=False) for field in self.view.mapping.fields)
+        mapping = replace(self.view.mapping, fields=fields)
+        single = replace(self.view, mapping=mapping, null_counts={}, bounds={}, distinct={})
+        plan = plan_predicate(leaf.predicate, single)
+        return Answer(plan.query, plan.exact, plan.at_most, share=plan.share)
 
     def _group(self, group: Group) -> Answer:
         rows = self.view.rows
@@ -89,8 +115,8 @@ class Match:
             return any_answer(map(self.answer, group.should), rows)
         return Answer(None, True, rows)
 
-    def words(self, leaf: Words | Pattern | Near) -> tantivy.Query:
-        """The query of a leaf about words."""
+    def words(self, leaf: IndexLeaf) -> tantivy.Query:
+        """The query of a leaf that only the index can answer."""
         self._check_mapping(leaf)
         schema, name = self.view.schema, leaf.field.name
         query = tantivy.Query
@@ -105,8 +131,23 @@ class Match:
                 return query.fuzzy_term_query(
                     schema, name, leaf.word, distance=leaf.distance, transposition_cost_one=True
                 )
+            case Addresses():
+                address = tantivy.FieldType.IpAddr
+                runs = [query.range_query(schema, name, address, low, high) for low, high in leaf.runs]
+                return query.boolean_query([(tantivy.Occur.Should, run) for run in runs])
+            case AtPath():
+                return query.boolean_query([(tantivy.Occur.Should, part) for part in self._at_path(leaf)])
 
-    def _check_mapping(self, leaf: Words | Pattern | Near) -> None:
+    def _at_path(self, leaf: AtPath) -> Iterator[tantivy.Query]:
+        query, schema = tantivy.Query, self.view.schema
+        if len(leaf.words) > 1:
+            yield query.phrase_query(schema, leaf.name, list(leaf.words), slop=leaf.slop)
+        elif leaf.words:
+            yield query.term_query(schema, leaf.name, leaf.words[0], index_option="freq")
+        for value in leaf.values:
+            yield query.const_score_query(query.term_query(schema, leaf.name, value, index_option="basic"), 1.0)
+
+    def _check_mapping(self, leaf: IndexLeaf) -> None:
         found = self.view.mapping.field(leaf.field.column)
         if found != leaf.field:
             raise SplitError(
@@ -126,6 +167,8 @@ class Match:
                 return self._worked_out(bound.child, rows)
             case Typed():
                 return self._true(fold(bound.predicate, self.constants), rows)
+            case Elements() if bound.column.name not in self.constants:
+                return self._has_element(bound, rows)
         answer = self.answer(bound)
         found = rows_of(self.view.searcher, answer.query, self.sources, split=self.view.split)
         return np.isin(rows, found, assume_unique=True)
@@ -139,6 +182,14 @@ class Match:
             mask = np.ones(len(rows), np.bool_)
         for child in group.must_not:
             mask = mask & ~self._worked_out(child, rows)
+        return mask
+
+    def _has_element(self, leaf: Elements, rows: RowNumbers) -> Mask:
+        lists = self.take(rows, [leaf.column.name]).column(0).combine_chunks()
+        elements = pa.table({leaf.column.name: pc.list_flatten(lists)})
+        true: Any = pc.fill_null(evaluate(leaf.predicate, elements), False)
+        mask = np.zeros(len(rows), np.bool_)
+        mask[pc.list_parent_indices(lists).filter(true).to_numpy(zero_copy_only=False)] = True
         return mask
 
     def _true(self, predicate: Predicate, rows: RowNumbers) -> Mask:

@@ -15,7 +15,7 @@ import tantivy
 
 from indextables.split.hits import RowNumbers, numbers_of
 from indextables.split.native import translated
-from indextables.split.query.bind import Boosted, Bound, Group, Near, Pattern, Typed, Words
+from indextables.split.query.bind import Addresses, AtPath, Boosted, Bound, Elements, Group, Near, Pattern, Typed, Words
 from indextables.split.query.match import Match
 from indextables.split.query.tree import All
 
@@ -59,7 +59,7 @@ def _hits(match: Match, query: tantivy.Query, limit: int) -> tuple[Scores, RowNu
 def has_words(bound: Bound) -> bool:
     """Whether rows can have different scores."""
     match bound:
-        case Words() | Pattern() | Near():
+        case Words() | Pattern() | Near() | AtPath():
             return True
         case Group():
             return any(map(has_words, (*bound.must, *bound.should)))
@@ -88,9 +88,9 @@ def scored(match: Match, bound: Bound) -> tantivy.Query:
             if taken is not None and taken.exact:
                 parts.append((occur.MustNot, taken.query or query.all_query()))
             return query.boolean_query(parts)
-        case Words() | Pattern() | Near() if bound.field.column not in match.constants:
+        case Words() | Pattern() | Near() | AtPath() if bound.field.column not in match.constants:
             return match.words(bound)
-        case All() | Typed():
+        case All() | Typed() | Elements() | Addresses():
             return _unscored(match.answer(bound).query)
     return query.empty_query()
 
