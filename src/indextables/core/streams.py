@@ -29,14 +29,28 @@ _END: Final[Any] = object()
 
 
 def in_order(
-    starts: Iterable[Start[T]], *, threads: int, weigh: Callable[[T], int] = lambda _: 0, budget: int = 1
+    starts: Iterable[Start[T]],
+    *,
+    threads: int,
+    weigh: Callable[[T], int] = lambda _: 0,
+    budget: int = 1,
+    patience: float = 0.0,
 ) -> Generator[T, None, None]:
     """The items of all streams, one stream after the other, read by up to so many threads.
+
+    So many seconds of it are done by the caller's own thread, before others help: where all of it takes a few milliseconds, a
+    thread costs more than it brings, because Python's threads hand over to each other in steps of five.
 
     What a stream raises is raised here, in its turn. Closing the iterator, or an interrupt, ends the threads before it
     returns, unless one hangs in a read: then it ends by itself after it.
     """
     given = iter(starts)
+    began = time.perf_counter()
+    while patience > 0 and time.perf_counter() - began < patience:
+        start = next(given, None)
+        if start is None:
+            return
+        yield from start()
     first = list(islice(given, 2))
     if threads < 2 or len(first) < 2:
         for start in (*first, *given):

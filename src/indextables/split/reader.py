@@ -29,14 +29,10 @@ from indextables.core.predicate import (
     Column,
     ColumnBounds,
     Constant,
-    In,
-    Not,
     Predicate,
     all_of,
     columns_of,
     evaluate,
-    leaves_of,
-    may_match,
 )
 from indextables.core.values import from_text, has_text_form
 from indextables.split import opened
@@ -45,6 +41,7 @@ from indextables.split.aggregate.pushdown import from_index, from_log
 from indextables.split.answers import Answer
 from indextables.split.cache import CacheKey, IndexCache, WarmUp
 from indextables.split.container import Pages
+from indextables.split.facts import always_true, may_hold
 from indextables.split.footer import Footer, Region
 from indextables.split.hits import RowNumbers, count_of
 from indextables.split.mapping import DocMapping
@@ -93,6 +90,7 @@ class SplitReader:
         self._table = table
         self._known_rows = rows
         self._where = joined(store.root, key)
+        self._columns: dict[str, ColumnBounds] = {}
 
     @property
     def key(self) -> str:
@@ -306,15 +304,21 @@ class SplitReader:
         left = fold(left, self._missing)
         facts = self._known(left)
         left = narrowed_lists(left, facts)
-        if left == FALSE or not may_match(left, facts):
+        if left == FALSE or not may_hold(left, facts):
             return FALSE
         parts = left.children if isinstance(left, And) else (left,)
-        return all_of(part for part in parts if not _always_true(part, facts))
+        return all_of(part for part in parts if not always_true(part, facts))
 
     def _known(self, predicate: Predicate) -> dict[str, ColumnBounds]:
         return {column.name: self._facts(column) for column in columns_of(predicate) if not column.nested}
 
     def _facts(self, column: Column) -> ColumnBounds:
+        facts = self._columns.get(column.name)
+        if facts is None:
+            facts = self._columns[column.name] = self._read_facts(column)
+        return facts
+
+    def _read_facts(self, column: Column) -> ColumnBounds:
         """What the footer says about a column. Its texts are in our own form, and maxima are rounded up where they are cut."""
         footer, name, kind = self.footer, column.name, column.type
         low, high = (
@@ -438,20 +442,6 @@ class _Shape:
     def _repeated(self, field: pa.Field, rows: int) -> Any:
         value = self.constants[field.name]
         return pa.repeat(value, rows) if value.is_valid else pa.nulls(rows, field.type)
-
-
-def _always_true(predicate: Predicate, facts: Mapping[str, ColumnBounds]) -> bool:
-    """Whether bounds say that there is no row for which it is false or null.
-
-    It can only be null for a null, and so not at all where its columns have none, and false only where its negation may be
-    true.
-    """
-    for leaf in leaves_of(predicate):
-        known = facts.get(leaf.column.name)
-        nullable = leaf.column.nested or known is None or known.has_nulls is not False
-        if nullable or (isinstance(leaf, In) and leaf.has_null):
-            return False
-    return not may_match(Not(predicate), facts)
 
 
 def _empty(rows: int) -> Iterator[pa.RecordBatch]:

@@ -66,19 +66,19 @@ def _may_be_null(predicate: Predicate) -> bool:
 
 def _counted(log: TableLog, snapshot: Snapshot, files: pa.Table, where: Predicate | None) -> int:
     check_bundles(snapshot, "reading")
-    from indextables.table.splits import readers, reading_threads
+    from indextables.table.splits import PATIENCE, readers, reading_threads
 
     starts = (partial(split.counts, where) for split in readers(log, snapshot, files))
-    return sum(in_order(starts, threads=reading_threads(log)))
+    return sum(in_order(starts, threads=reading_threads(log), patience=PATIENCE))
 
 
 def _found(log: TableLog, snapshot: Snapshot, where: Predicate | None, query: str) -> tuple[Snapshot, int]:
     """What a query finds is known to the indexes only."""
     from indextables.table.query import bound_query, narrowed
-    from indextables.table.splits import readers, reading_threads
+    from indextables.table.splits import PATIENCE, readers, reading_threads
 
     check_bundles(snapshot, "searching")
     asked = bound_query(query, snapshot)
     snapshot, files = read_files(log, snapshot, narrowed(where, asked))
     starts = (partial(split.counts, where, asked) for split in readers(log, snapshot, files))
-    return snapshot, sum(in_order(starts, threads=reading_threads(log)))
+    return snapshot, sum(in_order(starts, threads=reading_threads(log), patience=PATIENCE))

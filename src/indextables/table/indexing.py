@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from indextables.core import options as opt
 from indextables.core.errors import OptionError
+from indextables.log.actions import MetadataAction
 from indextables.log.snapshot import Snapshot
 from indextables.split.mapping import DocMapping, FieldMapping, plan_mapping
+
+_MOST_KNOWN: Final = 64
+_KNOWN: Final[dict[int, tuple[MetadataAction, DocMapping]]] = {}
 
 
 def table_mapping(snapshot: Snapshot, options: opt.Options) -> DocMapping:
@@ -29,9 +33,16 @@ def table_mapping(snapshot: Snapshot, options: opt.Options) -> DocMapping:
 
 
 def mapping_of(snapshot: Snapshot) -> DocMapping:
-    """The mapping that the table's properties ask for."""
+    """The mapping that the table's properties ask for. Remembered, because every query asks, and metadata rarely changes."""
     metadata = snapshot.metadata
-    return plan_mapping(snapshot.schema, metadata.partition_columns, metadata.configuration)
+    known = _KNOWN.get(id(metadata))
+    if known is not None and known[0] is metadata:
+        return known[1]
+    mapping = plan_mapping(snapshot.schema, metadata.partition_columns, metadata.configuration)
+    if len(_KNOWN) >= _MOST_KNOWN:
+        _KNOWN.clear()
+    _KNOWN[id(metadata)] = metadata, mapping
+    return mapping
 
 
 def _claims(mapping: DocMapping, schema: pa.Schema, options: opt.Options) -> Iterator[tuple[str, str, Any, Any]]:

@@ -17,7 +17,7 @@ from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
 from indextables.table.foreign import check_bundles
 from indextables.table.query import bound_query, narrowed
-from indextables.table.splits import readers, reading_threads
+from indextables.table.splits import PATIENCE, readers, reading_threads
 
 _AHEAD_BYTES: Final = 1 << 28
 """Rows that are read before somebody asks for them."""
@@ -43,7 +43,8 @@ def scan(
     if limit == 0:
         files = files.slice(0, 0)
     starts = (partial(split.scan, names, where, asked) for split in readers(log, snapshot, files))
-    batches = in_order(starts, threads=reading_threads(log), weigh=_weight, budget=_AHEAD_BYTES)
+    patience = 0.0 if asked is None else PATIENCE
+    batches = in_order(starts, threads=reading_threads(log), weigh=_weight, budget=_AHEAD_BYTES, patience=patience)
     rows = batches if limit is None else _first(batches, limit)
     return snapshot, pa.RecordBatchReader.from_batches(schema, rows)
 

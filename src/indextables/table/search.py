@@ -26,7 +26,7 @@ from indextables.table.foreign import check_bundles
 from indextables.table.indexing import mapping_of
 from indextables.table.query import bound_query, narrowed
 from indextables.table.scan import chosen_columns
-from indextables.table.splits import readers, reading_threads
+from indextables.table.splits import PATIENCE, readers, reading_threads
 
 SCORE: Final = "_score"
 SNIPPETS: Final = "_snippets"
@@ -56,7 +56,7 @@ def search(
     snapshot, files = read_files(log, snapshot, narrowed(where, asked))
     splits = list(readers(log, snapshot, files))
     starts = (partial(_best, number, split, where, asked, limit) for number, split in enumerate(splits))
-    hits = [hit for some in in_order(starts, threads=reading_threads(log)) for hit in some]
+    hits = [hit for some in in_order(starts, threads=reading_threads(log), patience=PATIENCE) for hit in some]
     hits.sort(key=lambda hit: (-hit[0], splits[hit[1]].key, hit[2]))
     best = hits[:limit]
     found = _rows(log, splits, best, list(dict.fromkeys([*names, *shown])), snapshot.schema)

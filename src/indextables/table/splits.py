@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,8 +21,44 @@ from indextables.storage.local import local_store
 
 _FILES_AT_A_TIME: Final = 1024
 _COLUMNS: Final = ["path", "partitionValues", "size", "footerStartOffset", "numRecords"]
+PATIENCE: Final = 0.004
+"""Seconds of searching that need no other threads."""
+_MOST_READERS: Final = 1024
 _READS_AT_A_TIME: Final = 8
 """From a remote store, where a thread mostly waits."""
+
+
+class _Readers:
+    """The readers that were used last: they remember what they found out about their split."""
+
+    def __init__(self) -> None:
+        self._readers: OrderedDict[Hashable, SplitReader] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, mark: Hashable) -> SplitReader | None:
+        with self._lock:
+            reader = self._readers.get(mark)
+            if reader is not None:
+                self._readers.move_to_end(mark)
+            return reader
+
+    def put(self, mark: Hashable, reader: SplitReader) -> None:
+        with self._lock:
+            self._readers[mark] = reader
+            while len(self._readers) > _MOST_READERS:
+                self._readers.popitem(last=False)
+
+
+_READERS = _Readers()
+
+
+def _after_fork() -> None:
+    """What they hold belongs to the parent's runtime."""
+    global _READERS  # noqa: PLW0603 - one per process
+    _READERS = _Readers()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def readers(log: TableLog, snapshot: Snapshot, files: pa.Table) -> Iterator[SplitReader]:
@@ -28,19 +66,25 @@ def readers(log: TableLog, snapshot: Snapshot, files: pa.Table) -> Iterator[Spli
     values = _PartitionValues(snapshot)
     cache = open_cache(log.options)
     chosen = files.select(_COLUMNS)
+    table = (id(log.store), log.url, id(cache), snapshot.metadata.schema_string)
     for start in range(0, chosen.num_rows, _FILES_AT_A_TIME):
         for file in chosen.slice(start, _FILES_AT_A_TIME).to_pylist():
-            yield SplitReader(
-                log.store,
-                file["path"],
-                size=file["size"],
-                footer_start=file["footerStartOffset"],
-                table_schema=snapshot.schema,
-                partition_values=values.of(file["path"], dict(file["partitionValues"])),
-                cache=cache,
-                table=log.url,
-                rows=file["numRecords"],
-            )
+            mark = (*table, *(tuple(value) if isinstance(value, list) else value for value in file.values()))
+            reader = _READERS.get(mark)
+            if reader is None:
+                reader = SplitReader(
+                    log.store,
+                    file["path"],
+                    size=file["size"],
+                    footer_start=file["footerStartOffset"],
+                    table_schema=snapshot.schema,
+                    partition_values=values.of(file["path"], dict(file["partitionValues"])),
+                    cache=cache,
+                    table=log.url,
+                    rows=file["numRecords"],
+                )
+                _READERS.put(mark, reader)
+            yield reader
 
 
 def reading_threads(log: TableLog) -> int:

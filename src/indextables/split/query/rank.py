@@ -36,8 +36,9 @@ def best_rows(match: Match, bound: Bound, limit: int) -> tuple[Scores, RowNumber
     query = scored(match, bound)
     asked = limit
     while True:
-        scores, numbers, total = _hits(match, query, min(asked, view.rows))
-        complete = len(numbers) >= total
+        most = min(asked, view.rows)
+        scores, numbers = _hits(match, query, most)
+        complete = len(numbers) < most or most == view.rows
         if allowed is not None:
             kept = np.isin(numbers, allowed)
             scores, numbers = scores[kept], numbers[kept]
@@ -47,13 +48,13 @@ def best_rows(match: Match, bound: Bound, limit: int) -> tuple[Scores, RowNumber
         asked *= 4
 
 
-def _hits(match: Match, query: tantivy.Query, limit: int) -> tuple[Scores, RowNumbers, int]:
+def _hits(match: Match, query: tantivy.Query, limit: int) -> tuple[Scores, RowNumbers]:
     view = match.view
     with translated(view.split, "searching its index"):
-        found: Any = view.searcher.search(query, limit=max(limit, 1), count=True)
+        found: Any = view.searcher.search(query, limit=limit, count=False)
         hits = found.hits
         scores = np.fromiter((hit[0] for hit in hits), np.float64, len(hits))
-    return scores, numbers_of(view.searcher, [hit[1] for hit in hits], match.sources, split=view.split), found.count
+    return scores, numbers_of(view.searcher, [hit[1] for hit in hits], match.sources, split=view.split)
 
 
 def has_words(bound: Bound) -> bool:
