@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from effort import examples
 from indextables.core.stats import column_stats, truncated_maximum, truncated_minimum
 from indextables.core.values import is_text
-from indextables.split.statistics import Statistics, Summary
+from indextables.split.footer import Facts
+from indextables.split.statistics import Statistics, Summary, merged_summary
 from predicate_data import SCHEMA, rows, to_table
 
 
@@ -116,3 +117,30 @@ def test_slices_count_their_own_bytes() -> None:
     statistics = Statistics(batch.schema)
     statistics.add(batch.slice(0, 1))
     assert 1000 <= statistics.finish().uncompressed_bytes < 1100
+
+
+class TestDistinct:
+    """Few different values are counted, many are not."""
+
+    SCHEMA = pa.schema([("few", pa.string()), ("many", pa.string()), ("number", pa.int64())])
+
+    def summary(self, batches: int, rows: int = 2_000) -> Summary:
+        statistics = Statistics(self.SCHEMA)
+        for batch in range(batches):
+            numbers = range(batch * rows, (batch + 1) * rows)
+            few = [None if number % 3 == 0 else f"v{number % 7}" for number in numbers]
+            columns = {"few": few, "many": [f"m{number // 3}" for number in numbers], "number": list(numbers)}
+            statistics.add(pa.record_batch(columns, schema=self.SCHEMA))
+        return statistics.finish()
+
+    def test_of_several_batches(self) -> None:
+        assert self.summary(1).distinct == {"few": 7, "many": 667}
+        assert self.summary(3).distinct == {"few": 7}
+
+    def test_of_nothing(self) -> None:
+        assert self.summary(0).distinct == {"few": 0, "many": 0}
+
+    def test_of_several_splits_it_is_a_bound(self) -> None:
+        footers = [Facts(rows=2_000, schema="", doc_mapping="", distinct=self.summary(1).distinct) for _ in range(2)]
+        assert merged_summary(footers, self.SCHEMA).distinct == {"few": 14}
+        assert merged_summary([*footers, Facts(rows=1, schema="", doc_mapping="")], self.SCHEMA).distinct == {}

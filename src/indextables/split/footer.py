@@ -91,6 +91,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     min_values: dict[str, str] = {}
     max_values: dict[str, str] = {}
     null_counts: dict[str, int] = {}
+    distinct: dict[str, int] = {}
+    """At most how many different values a string column has, where these are few."""
     uncompressed_bytes: int = 0
     time_range: tuple[str, str] | None = None
     tags: dict[str, str | None] = {}

@@ -149,7 +149,8 @@ def _open(
     bounds = {
         name: (low, footer.max_values[name]) for name, low in footer.min_values.items() if name in footer.max_values
     }
-    return IndexView(index.schema, searcher, mapping, where, frozenset(footer.inexact), footer.null_counts, bounds)
+    inexact = frozenset(footer.inexact)
+    return IndexView(index.schema, searcher, mapping, where, inexact, footer.null_counts, bounds, footer.distinct)
 
 
 def fetch(store: Store, key: str, regions: Sequence[Region]) -> list[bytes]:

@@ -9,13 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from indextables.core.stats import bound_text, extremes, truncated_maximum, truncated_minimum
 from indextables.core.values import from_text, has_text_form, is_text
 from indextables.split.footer import Facts
+
+FEW_VALUES: Final = 1_000
+"""More different values of a column than this are not counted."""
+_SAMPLE: Final = 1_024
+"""Rows of a batch that are looked at first."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,8 @@ class Summary:
     min_values: dict[str, str]
     max_values: dict[str, str]
     null_counts: dict[str, int]
+    distinct: dict[str, int]
+    """At most how many different values a string column has, where these are few."""
     uncompressed_bytes: int
     """The bytes of the rows in Arrow."""
     time_range: tuple[str, str] | None
@@ -55,6 +62,7 @@ class Statistics:
             for field in schema
             if has_text_form(field.type) and (field.name in self._bounded or field.name == self._time)
         ]
+        self._values: dict[str, set[str]] = {field.name: set() for field in schema if is_text(field.type)}
         self._rows = 0
         self._bytes = 0
 
@@ -69,6 +77,19 @@ class Statistics:
             index = batch.schema.get_field_index(column.field.name)
             if index >= 0:
                 column.add(batch.column(index))
+        for name in list(self._values):
+            index = batch.schema.get_field_index(name)
+            if index >= 0 and not self._few(self._values[name], batch.column(index)):
+                del self._values[name]
+
+    def _few(self, values: set[str], column: pa.Array) -> bool:
+        """Take in the values of a batch, unless there are too many."""
+        for start in (0, _SAMPLE):
+            part = column.slice(start, _SAMPLE if start == 0 else None).drop_null().unique()
+            if len(part) + len(values) > 2 * FEW_VALUES:
+                return False
+            values.update(part.to_pylist())
+        return len(values) <= FEW_VALUES
 
     def finish(self) -> Summary:
         """The statistics of everything that was added."""
@@ -80,6 +101,7 @@ class Statistics:
             min_values={name: text for name, text in low.items() if name in self._bounded},
             max_values={name: text for name, text in high.items() if name in self._bounded},
             null_counts=dict(self._null_counts),
+            distinct={name: len(values) for name, values in self._values.items()},
             uncompressed_bytes=self._bytes,
             time_range=time,
         )
@@ -104,9 +126,16 @@ def merged_summary(footers: Sequence[Facts], schema: pa.Schema) -> Summary:
             for name in kinds
             if all(name in footer.null_counts for footer in footers)
         },
+        distinct=_few_together(footers),
         uncompressed_bytes=sum(footer.uncompressed_bytes for footer in footers),
         time_range=_merged_times(footers, schema),
     )
+
+
+def _few_together(footers: Sequence[Facts]) -> dict[str, int]:
+    names = set.intersection(*(set(footer.distinct) for footer in footers)) if footers else set()
+    sums = {name: sum(footer.distinct[name] for footer in footers) for name in sorted(names)}
+    return {name: count for name, count in sums.items() if count <= FEW_VALUES}
 
 
 def _merged(footers: Sequence[Facts], name: str, kind: pa.DataType, *, least: bool) -> str | None:

@@ -129,6 +129,7 @@ def _facts(
         min_values=summary.min_values,
         max_values=summary.max_values,
         null_counts=summary.null_counts,
+        distinct=summary.distinct,
         uncompressed_bytes=summary.uncompressed_bytes,
         time_range=summary.time_range,
         num_merge_ops=num_merge_ops,

@@ -83,8 +83,16 @@ def from_index(
 ) -> Partial | None:
     """The groups of the rows that an exact answer finds, or None where the rows have to be read."""
     wanted = [_wanted(metric, view, constants) for metric in aggregate.metrics]
+    if None in wanted:
+        return None
+    if not any(part.field for part in wanted if part is not None):
+        counted_terms = _counted_terms(
+            aggregate, view, answer, constants, [part for part in wanted if part is not None]
+        )
+        if counted_terms is not None:
+            return counted_terms
     keys = [_key(key, view, constants) for key in aggregate.keys]
-    if None in wanted or None in keys:
+    if None in keys:
         return None
     listed = [key for key in keys if isinstance(key, _Listed)]
     counted = [key for key in keys if isinstance(key, _Counted)]
@@ -100,6 +108,37 @@ def from_index(
             own, theirs = (value for value, _ in chosen), iter(numbers)
             values = tuple(next(own if isinstance(key, _Listed) else theirs) for key in keys)
             groups.append((values, facts))
+    return _partial(aggregate, groups)
+
+
+def _counted_terms(
+    aggregate: Aggregate,
+    view: IndexView,
+    answer: Answer,
+    constants: Mapping[str, pa.Scalar],
+    wanted: Sequence[_Wanted],
+) -> Partial | None:
+    """The groups by one string column with few values, of which only the rows are counted: one question for all of them."""
+    free = [key for key in aggregate.keys if key.column.name not in constants]
+    if len(free) != 1 or any(key.bucket is not None or pa.types.is_floating(key.type) for key in aggregate.keys):
+        return None
+    mapped = None if free[0].column.nested else view.mapping.field(free[0].column.name)
+    if mapped is None or mapped.many or mapped.kind != "string" or view.terms(mapped) is None or answer is NOTHING:
+        return None
+    with translated(view.split, "aggregating in its index"):
+        found = view.searcher.terms_with_prefix(mapped.name, "", filter_query=answer.query)
+    counts: list[tuple[str | None, int]] = [(term, count) for term, count in found if count]
+    if view.null_counts.get(mapped.column) != 0:
+        missing = count_of(view.searcher, answer.query, split=view.split) - sum(count for _, count in counts)
+        counts += [(None, missing)] if missing else []
+    question = _Question(aggregate.metrics, wanted, (), view)
+    groups = [
+        (
+            tuple(term if key is free[0] else constants[key.column.name].as_py() for key in aggregate.keys),
+            question.facts(count, {}),
+        )
+        for term, count in counts
+    ]
     return _partial(aggregate, groups)
 
 
@@ -221,7 +260,7 @@ class _Question:
             return
         rows = count_of(self.view.searcher, answer.query, split=self.view.split)
         if rows:
-            yield (), self._facts(rows, found)
+            yield (), self.facts(rows, found)
 
     def _groups(self, found: Any, depth: int) -> Iterator[Group]:
         if found.get("sum_other_doc_count"):
@@ -229,12 +268,12 @@ class _Question:
         for bucket in found["buckets"]:
             number = int(bucket["key"])
             if depth == 1:
-                yield (number,), self._facts(bucket["doc_count"], bucket)
+                yield (number,), self.facts(bucket["doc_count"], bucket)
             else:
                 inner = self._groups(bucket["k"], depth - 1)
                 yield from (((number, *numbers), facts) for numbers, facts in inner)
 
-    def _facts(self, rows: int, found: Mapping[str, Any]) -> dict[str, Any]:
+    def facts(self, rows: int, found: Mapping[str, Any]) -> dict[str, Any]:
         """A row of the main table, without its keys."""
         made: dict[str, Any] = {ROWS: rows}
         for number, (metric, part) in enumerate(zip(self.metrics, self.wanted, strict=True)):
