@@ -1,8 +1,8 @@
-"""The benchmark: our log beside deltalake's and pyiceberg's, and our splits beside lance and DuckDB over Parquet, in the same
-run, on the same disk.
+"""The benchmark: our log beside deltalake's and pyiceberg's, our splits and searches beside lance, DuckDB over Parquet and
+Tantivy, in the same run, on the same disk.
 
     python bench/run.py                 all of it, about half an hour
-    python bench/run.py --only states   one part of it: `log` (commits and version files), `states` or `splits` (rows)
+    python bench/run.py --only states   one part of it: `log` (commits and version files), `states`, `splits` (rows) or `search`
     python bench/run.py --quick         a tenth of the size, to see that it works; no verdicts
 
 Absolute times belong to the machine; the ratios are what is compared. Results are also written to .bench/results.json.
@@ -22,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import measure
+import search
 import splits
 import states
 from measure import Spread, Worker, once
@@ -37,7 +38,9 @@ MODULES = {OURS: "ours", DELTA: "delta", ICEBERG: "iceberg"}
 SUBJECTS = list(MODULES)
 HOME = Path(__file__).resolve().parent.parent / ".bench"
 BATCH = 100
-PARTS = ("log", "states", "splits")
+PARTS = ("log", "states", "splits", "search")
+_FOLDERS = {"search": "splits"}
+"""Parts that use the tables of another one, where it has left them."""
 console = Console()
 
 
@@ -250,7 +253,14 @@ def _of_splits(data: Path, quick: bool) -> Part:
     return Part(list(found.rows.values()), splits.SUBJECTS, splits.notes(), splits.goals(found, sizes))
 
 
-_MEASURE = {"log": _of_log, "states": _of_states, "splits": _of_splits}
+def _of_search(data: Path, quick: bool) -> Part:
+    sizes = search.Sizes.of(quick)
+    search.build(data, sizes, _say)
+    rows = search.measured(data, sizes)
+    return Part(list(rows.values()), search.SUBJECTS, search.notes(), search.goals(rows))
+
+
+_MEASURE = {"log": _of_log, "states": _of_states, "splits": _of_splits, "search": _of_search}
 
 
 def _say(text: str) -> None:
@@ -262,6 +272,8 @@ def versions_of(parts: Sequence[str]) -> dict[str, str]:
     packages = {name: name for name in SUBJECTS[1:]} if {"log", "states"} & set(parts) else {}
     if "splits" in parts:
         packages |= splits.VERSIONS
+    if "search" in parts:
+        packages |= search.VERSIONS
     return {OURS: __version__, **{name: version(package) for name, package in packages.items()}}
 
 
@@ -285,11 +297,12 @@ def main() -> int:
     console.print(f"[bold]{names}[/] on Python {about['python']}, {about['cores']} cores")
     found: list[Part] = []
     try:
-        for name in parts:
-            (data / name).mkdir(parents=True)
-            found.append(_MEASURE[name](data / name, chosen.quick))
-            if not chosen.keep:
-                shutil.rmtree(data / name)
+        for number, name in enumerate(parts):
+            folder = data / _FOLDERS.get(name, name)
+            folder.mkdir(parents=True, exist_ok=True)
+            found.append(_MEASURE[name](folder, chosen.quick))
+            if not chosen.keep and all(data / _FOLDERS.get(other, other) != folder for other in parts[number + 1 :]):
+                shutil.rmtree(folder)
     finally:
         if not chosen.keep:
             shutil.rmtree(data, ignore_errors=True)
