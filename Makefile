@@ -29,7 +29,7 @@ $(VENV)/.bench: $(STAMP)
 	$(call INSTALL,bench)
 	touch $@
 
-demo: $(STAMP) ## two racing writers, pruning and time travel, in your terminal
+demo: $(STAMP) ## a log table imported, searched and drawn in your terminal
 	@$(BIN)/python examples/demo.py
 
 test: $(STAMP) ## run all tests

@@ -1,355 +1,244 @@
-"""A table in ten seconds: two writers race for it, it is pruned, travelled in time, and says no where it should.
+"""A search engine in fifteen seconds: 200,000 lines of log go in, an incident comes out.
 
-Run it with `make demo`. Data files are only described here, not written: the subject is the transaction log.
+Run it with `make demo`. Everything is done by the `indextables` command line itself; each command is shown before it runs, so
+that it can be tried by hand.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import csv
+import math
+import os
+import random
+import shlex
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, date, timedelta
-from itertools import count
-from queue import Empty
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from rich.console import Console, Group
-from rich.live import Live
-from rich.markup import escape
+from rich.console import Console
 from rich.rule import Rule
 from rich.table import Table as Grid
 from rich.text import Text
 
-from indextables import AddAction, Table
+from indextables import Table
+from indextables.cli import main as indextables
+from indextables.cli.render.bars import bar
 
-SCHEMA = pa.schema(
-    [
-        pa.field("day", pa.date32()),
-        pa.field("id", pa.int64()),
-        pa.field("latency_ms", pa.int64()),
-        pa.field("level", pa.string()),
-        pa.field("message", pa.string()),
-    ]
+ROWS = int(os.environ.get("DEMO_ROWS", "200000"))
+DAYS = 4
+FIRST_DAY = datetime(2026, 3, 2, tzinfo=UTC)
+INCIDENT = (FIRST_DAY + timedelta(days=2, hours=14), timedelta(minutes=50))
+HEADER = ("ts", "day", "level", "service", "host", "ms", "message")
+SERVICES = ("checkout", "search", "cart", "login", "images")
+CALM = (
+    ("INFO", "GET /{path} served in {ms} ms"),
+    ("INFO", "user {user} logged in from 10.0.{a}.{b}"),
+    ("INFO", "cache hit for {path} on shard {shard}"),
+    ("INFO", "payment of order {user} accepted"),
+    ("DEBUG", "garbage collection took {ms} ms, {shard} regions freed"),
+    ("WARN", "slow query on db-{shard}: {ms} ms for {path}"),
+    ("WARN", "retrying connection to db-{shard} after reset by peer"),
+    ("ERROR", "connection to db-{shard} timed out after {slow} ms"),
+    ("ERROR", "disk almost full on node {host}, {shard} percent left"),
 )
-WRITERS = {"ada": "cyan", "bob": "magenta"}
-ROUNDS = 9
-DAYS = 360
-FILES_A_DAY = 12
-ROWS_A_FILE = 1_000
-IMPATIENT = {"spark.indextables.transaction.retry.baseDelayMs": 40}
-FIRST_DAY = date(2026, 1, 1)
-NUMBERS = count(90_001)
+WEIGHTS = (40, 14, 20, 8, 9, 5, 2, 0.4, 0.3)
+BROKEN = (
+    ("ERROR", "connection to db-3 timed out after {slow} ms"),
+    ("ERROR", "payment of order {user} failed: connection to db-3 timed out"),
+    ("WARN", "retrying connection to db-3 after reset by peer"),
+    ("ERROR", "circuit breaker for db-3 opened after {shard} timeouts in a row"),
+)
+PATHS = ("cart", "checkout", "search?q=lamp", "images/4711.webp", "basket", "orders", "health", "login")
 
 
-def data_file(name: str, day: date, number: int) -> AddAction:
-    """What an engine would tell of a file that it wrote: where it is, and what is inside."""
-    slowest = 1_800 if number % 97 == 0 else 90
-    worst = "FATAL" if number % 200 == 0 else "ERROR"
-    return AddAction(
-        path=f"day={day}/{name}-{number:05d}.split",
-        partition_values={"day": str(day)},
-        size=4_000_000 + number,
-        num_records=ROWS_A_FILE,
-        min_values={"id": str(number * ROWS_A_FILE), "latency_ms": "2", "level": "DEBUG"},
-        max_values={"id": str(number * ROWS_A_FILE + 999), "latency_ms": str(slowest), "level": worst},
-    )
-
-
-def new(name: str) -> AddAction:
-    """A file nobody has added yet."""
-    return data_file(name, FIRST_DAY, next(NUMBERS))
-
-
-def create(url: str) -> None:
-    title("A table")
-    table = Table.create(url, SCHEMA, partition_by=["day"])
-    columns = ", ".join(f"{field.name} [dim]{escape(str(field.type))}[/]" for field in SCHEMA)
-    say(f"[green]{table.url}[/] is at version {table.version}, partitioned by [bold]day[/]\n {columns}")
-
-
-def write_in_rounds(url: str, name: str, start: Any, results: Any) -> None:
-    """Commit one file a round, at the same moment as the other writer."""
-    try:
-        table = Table.open(url, options=IMPATIENT)
-        for number in range(ROUNDS):
-            start.wait(30)
-            done = table.commit_files([data_file(name, FIRST_DAY, number)])
-            results.put((name, done.version, done.metrics["numAttempts"]))
-    except BaseException as error:
-        start.abort()
-        results.put((name, repr(error), 0))
-        raise
-
-
-class Lanes:
-    """Who won which version, and who had wanted it too."""
-
-    def __init__(self) -> None:
-        self.winner: dict[int, str] = {}
-        self.loser: dict[int, str] = {}
-
-    def note(self, name: str, version: int, attempts: int) -> None:
-        self.winner[version] = name
-        for lost in range(version - attempts + 1, version):
-            self.loser[lost] = name
-
-    def __rich__(self) -> Group:
-        grid = Grid.grid(padding=(0, 1))
-        grid.add_column(justify="right", width=8)
-        for _ in range(2 * ROUNDS):
-            grid.add_column(justify="center", width=2)
-        numbers = range(1, 2 * ROUNDS + 1)
-        grid.add_row(Text("version", "dim"), *(Text(str(number), "dim") for number in numbers))
-        for name, colour in WRITERS.items():
-            grid.add_row(Text(name, f"bold {colour}"), *(self._cell(name, number) for number in numbers))
-        legend = Text.assemble(
-            " " * 9, (mark("won") * 2, "bold"), " won it    ", (mark("lost"), "red"),
-            " wanted it too: looked at what had won, and took the next",
-            style="dim",
-        )  # fmt: skip
-        return Group(grid, legend)
-
-    def _cell(self, name: str, number: int) -> Text:
-        if self.winner.get(number) == name:
-            return Text(mark("won") * 2, WRITERS[name])
-        return Text(mark("lost"), "bold red") if self.loser.get(number) == name else Text(mark("none"), "dim")
-
-
-def race(url: str) -> None:
-    title("Two processes write at the same moment, again and again")
-    spawn = multiprocessing.get_context("spawn")
-    start, results, lanes = spawn.Barrier(len(WRITERS)), spawn.Queue(), Lanes()
-    processes = [spawn.Process(target=write_in_rounds, args=(url, name, start, results)) for name in WRITERS]
-    for process in processes:
-        process.start()
-    with Live(lanes, console=console, refresh_per_second=30, transient=True):
-        for _ in range(ROUNDS * len(WRITERS)):
-            try:
-                name, version, attempts = results.get(timeout=60)
-            except Empty:
-                raise SystemExit("the writers did not answer for a minute") from None
-            if attempts == 0:
-                raise SystemExit(f"{name} failed: {version}")
-            lanes.note(name, version, attempts)
-    console.print(lanes)
-    for process in processes:
-        process.join()
-    table = Table.open(url)
-    wanted = ROUNDS * len(WRITERS)
-    verdict = "none lost, none twice" if table.files().num_rows == table.version == wanted else "SOMETHING IS MISSING"
-    say(
-        f"[bold]{wanted} commits, {table.version} versions, {table.files().num_rows} files: {verdict}.[/] "
-        f"{len(lanes.loser)} lost a race, and won the next."
-    )
-
-
-def conflicts(url: str) -> None:
-    title("What counts as a conflict")
-    grid = table_grid("ada committed", "bob, who had not seen it, tried to", "and it became", "because")
-    first, second = data_file("ada", FIRST_DAY, 0).path, data_file("bob", FIRST_DAY, 0).path
-    cases: list[tuple[str, dict[str, Any], str, dict[str, Any], str]] = [
-        ("a file", {"adds": [new("ada")]}, "add a file", {"adds": [new("bob")]}, "additions do not disturb"),
-        ("a removal", {"removes": [first]}, "remove the same file", {"removes": [first]}, "it is gone: plan anew"),
-        ("a property", {"properties": {"a": "1"}}, "set another one", {"properties": {"b": "2"}}, "look at it first"),
-        ("a property", {"properties": {"c": "3"}}, "remove a file", {"removes": [second]}, "data does not hang on it"),
-    ]
-    for hers, her_change, his, his_change, why in cases:
-        ada, bob = Table.open(url), Table.open(url)
-        ada.commit_files(**her_change)
-        refused, done = outcome(lambda bob=bob, change=his_change: bob.commit_files(**change))
-        became = f"[bold red]{type(refused).__name__}[/]" if refused else f"[green]version {done.version}[/]"
-        grid.add_row(f"[cyan]{hers}[/]", f"[magenta]{his}[/]", became, f"[dim]{why}[/]")
-    console.print(grid, "")
-
-
-def prune(url: str) -> None:
-    title("Reading only what can match")
-    days = [FIRST_DAY + timedelta(days=number) for number in range(DAYS)]
-    adds = [
-        data_file("load", day, 1_000 + index * FILES_A_DAY + part)
-        for index, day in enumerate(days)
-        for part in range(FILES_A_DAY)
-    ]
-    table = Table.open(url)
-    with clock() as loading:
-        done = table.commit_files(adds)
-    everything = table.files().num_rows
-    table.files("id = 0")  # the first `where` of a process loads the parser
-    say(f"One commit adds {len(adds):,} files in {loading()} (fsync included): version {done.version}.")
-    grid = table_grid("where", "files", "of the table", "skipped", "time")
-    for column in (1, 3, 4):
-        grid.columns[column].justify = "right"
-    for where in (
-        "day < DATE '2026-06-01'",
-        "day = DATE '2026-03-14'",
-        "day >= DATE '2026-12-01' AND level < 'INFO'",
-        "id BETWEEN 2000000 AND 2004999",
-        "latency_ms > 1000",
-        "level = 'FATAL'",
-        "id = 4321 OR day = DATE '2026-07-04'",
-    ):
-        with clock() as looking:
-            kept = table.files(where).num_rows
-        share = kept / everything
-        grid.add_row(f"[yellow]{where}[/]", f"{kept:,}", bar(share), f"{1 - share:.1%}", looking())
-    console.print(grid, "")
-
-
-def travel(url: str) -> None:
-    title("Travelling in time")
-    now = Table.open(url)
-    grid = table_grid("opened", "version", "files")
-    grid.columns[1].justify = grid.columns[2].justify = "right"
-    grid.add_row("Table.open(url)", str(now.version), f"{now.files().num_rows:,}")
-    for version in (0, ROUNDS):
-        old = Table.open(url, version=version)
-        grid.add_row(f"Table.open(url, version={version})", str(old.version), f"{old.files().num_rows:,}")
-    moment = now.history().filter(pa.compute.field("version") == 2 * ROUNDS)["timestamp"][0].as_py()
-    old = Table.open(url, timestamp=moment)
-    stamp = moment.isoformat(timespec="milliseconds")
-    grid.add_row(f'Table.open(url, timestamp="{stamp}")', str(old.version), f"{old.files().num_rows:,}")
-    console.print(grid)
-    changes = now.changes(since=now.version - 1)
-    say(f"table.changes(since={now.version - 1}) tells what came after: {changes.adds.num_rows:,} files added, "
-        f"{changes.removes.num_rows} removed.")  # fmt: skip
-
-
-def retry(url: str) -> None:
-    title("A batch that is sent twice lands once")
-    batch = {"adds": [new("nightly")], "txn": ("nightly-load", 42)}
-    console.print(' commit_files(adds, txn=[yellow]("nightly-load", 42)[/])', highlight=False)
-    for attempt in ("sent", "sent again"):
-        done = Table.open(url).commit_files(**batch)
-        answer = f"[green]version {done.version}[/]" if done.written else f"[yellow]not written[/], {done.reason}"
-        console.print(f" {attempt:<12}{answer}", highlight=False)
-    console.print()
-
-
-def refusals(url: str) -> None:
-    title("What is refused, and how it says so")
-    past = Table.open(url, version=1)
-    table = Table.open(url)
-    attempts: list[tuple[str, Callable[[], Any]]] = [
-        ("files(\"dya = DATE '2026-03-14'\")", lambda: table.files("dya = DATE '2026-03-14'")),
-        ('path="../elsewhere.split"', lambda: table.commit_files([AddAction(path="../elsewhere.split")])),
-        (
-            'partition_values={"level": "INFO"}',
-            lambda: table.commit_files([AddAction(path="a", partition_values={"level": "INFO"})]),
-        ),
-        ("a write to version 1", lambda: past.commit_files([new("late")])),
-        (
-            'options={"…transaction.retries": 3}',
-            lambda: Table.open(url, options={"spark.indextables.transaction.retries": 3}),
-        ),
-        ("version=1000", lambda: Table.open(url, version=1_000)),
-    ]
-    grid = table_grid("tried", "answer")
-    for tried, attempt in attempts:
-        error, _ = outcome(attempt)
-        answer = Text.assemble((type(error).__name__, "bold red"), " ", shortened(str(error), url))
-        grid.add_row(Text(tried, "yellow"), answer)
-    console.print(grid, "")
-
-
-def history(url: str) -> None:
-    title("Everything is on record")
-    table = Table.open(url)
-    grid = table_grid("version", "when", "operation", "read at", "added", "removed", "attempts")
-    for column in (0, 3, 4, 5, 6):
-        grid.columns[column].justify = "right"
-    for row in table.history(limit=9).to_pylist():
-        metrics = dict(row["metrics"] or ())
-        grid.add_row(
-            str(row["version"]),
-            row["timestamp"].astimezone(UTC).strftime("%H:%M:%S.%f")[:-3],
-            row["operation"],
-            str(row["read_version"]),
-            *(metrics.get(name, "") for name in ("numAddedFiles", "numRemovedFiles", "numAttempts")),
+def log_rows(count: int, seed: int) -> list[list[str]]:
+    """Lines of a shop's log, the same each time: busy by day, quiet by night, and one bad hour."""
+    chance = random.Random(seed)
+    seconds = DAYS * 86_400
+    weights = [1.5 - math.cos(2 * math.pi * (hour - 3) / 24) for hour in range(24 * DAYS)]
+    hours = chance.choices(range(24 * DAYS), weights, k=count)
+    places = sorted(min(hour * 3600 + chance.random() * 3600, seconds - 1) for hour in hours)
+    calm = chance.choices(CALM, WEIGHTS, k=count)
+    rows = []
+    for number, place in enumerate(places):
+        moment = FIRST_DAY + timedelta(seconds=place)
+        service = SERVICES[number % 7 % 5]
+        level, text = calm[number]
+        if INCIDENT[0] <= moment < INCIDENT[0] + INCIDENT[1] and chance.random() < 0.4:
+            level, text = BROKEN[number % 4]
+            service = "checkout"
+        host = f"node-{number % 12:02d}"
+        ms = 3 + number * 7919 % 480
+        message = text.format(
+            path=PATHS[number % 8],
+            user=10_000 + number * 31 % 9_000,
+            ms=ms,
+            slow=5_000 + ms,
+            shard=number % 9,
+            host=host,
+            a=number % 250,
+            b=number // 250 % 250,
         )
+        stamp = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        rows.append(
+            [stamp, stamp[:10], level, service, host, str(ms + (5_000 if "timed out" in message else 0)), message]
+        )
+    return rows
+
+
+def write(path: Path, rows: list[list[str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([HEADER, *rows])
+
+
+def chapter_import() -> None:
+    title(f"{ROWS:,} lines of a shop's log, as CSV")
+    write(Path("shop.csv"), log_rows(ROWS, seed=7))
+    size = Path("shop.csv").stat().st_size
+    say(
+        f"{DAYS} days, {size / 1e6:.0f} MB. One command makes a table of it; it looks at every line to guess the types."
+    )
+    began = time.perf_counter()
+    command("import", "logs", "shop.csv", "--partition-by", "day")
+    seconds = time.perf_counter() - began
+    say(f"That was {ROWS / seconds:,.0f} lines a second, on {os.cpu_count()} cores, indexed word by word.")
+
+
+def chapter_search() -> None:
+    title("Customers complain. What do the logs say?")
+    command("search", "logs", 'payment AND "timed out"', "--limit", "3", "--columns", "ts,service,message")
+    title("Since when?")
+    when = "day = DATE '2026-03-04'"
+    command("aggregate", "logs", "--by", "hour=date_histogram(ts, '1 hour')", "--query", '"timed out"', "--where", when)
+    title("And what else happened in that hour?")
+    hour = "ts >= TIMESTAMP '2026-03-04 14:00:00Z' AND ts < TIMESTAMP '2026-03-04 15:00:00Z'"
+    command(
+        *("aggregate", "logs", "--by", "service", "--metric", "errors=count", "--metric", "avg_ms=avg(ms)"),
+        *("--where", f"level = 'ERROR' AND {hour}"),
+    )
+    command(
+        "search", "logs", "circuit breaker tmeouts~1", "--where", hour, "--limit", "2", "--columns", "ts,host,message"
+    )
+
+
+def chapter_writers() -> None:
+    title("Two late files, two writers, at the same moment")
+    rows = log_rows(2_000, seed=8)
+    write(Path("late-a.csv"), rows[:1_000])
+    write(Path("late-b.csv"), rows[1_000:])
+    names = ("late-a.csv", "late-b.csv")
+    for name in names:
+        show_command("import", "logs", name, "&")
+    arguments = [[sys.executable, "-m", "indextables.cli", "import", "logs", name, "--json"] for name in names]
+    writers = [subprocess.Popen(each, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for each in arguments]
+    for writer in writers:
+        _, errors = writer.communicate(timeout=300)
+        if writer.returncode:
+            raise SystemExit(f"a writer failed: {errors.decode(errors='replace')}")
+    say("Both are in: each commit is atomic, and the one that lost the race for a version took the next.")
+    title("Nothing is ever gone")
+    for more in ((), ("--version", "1")):
+        command("count", "logs", "--query", '"timed out"', *more)
+
+
+def chapter_timings() -> None:
+    title("How fast was that?")
+    table = Table.open("logs")
+    questions: list[tuple[str, Callable[[], Any]]] = [
+        ("open the table", lambda: Table.open("logs")),
+        ("count one word", lambda: table.count(query="timeouts")),
+        ("count a phrase and a filter", lambda: table.count("level = 'ERROR'", '"timed out"')),
+        ("the 10 best, with their rows", lambda: table.search('payment AND "timed out"')),
+        ("hourly histogram of a query", lambda: table.aggregate(["date_histogram(ts, '1 hour')"], query="connection")),
+        ("count by level, all rows", lambda: table.aggregate(["level"])),
+        ("fetch every matching row", lambda: table.scan(query='"timed out"').read_all()),
+    ]
+    taken = {}
+    for name, question in questions:
+        question()
+        times = []
+        for _ in range(5):
+            began = time.perf_counter()
+            question()
+            times.append(time.perf_counter() - began)
+        taken[name] = statistics.median(times) * 1e3
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_column()
+    grid.add_column(justify="right")
+    grid.add_column()
+    slowest = max(taken.values())
+    for name, milliseconds in taken.items():
+        grid.add_row(Text(f" {name}"), f"{milliseconds:.1f} ms", bar(milliseconds, slowest, 24, blocks=BLOCKS))
     console.print(grid)
-    say(f"[dim]The newest 9 of {table.version + 1} versions. Each is one gzip'd JSON file that zcat shows.[/]")
+    console.print()
+    say(
+        f"{table.count():,} rows in {table.files().num_rows} files; no server, no cluster, one Python process.",
+        last=True,
+    )
 
 
 # How it looks.
 
-
-console = Console()
+console = Console(highlight=False, emoji=False)
 if not console.is_terminal:
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
-    console = Console(width=100)
+    console = Console(highlight=False, emoji=False, width=min(int(os.environ.get("COLUMNS", "100")), 100))
 BLOCKS = console.encoding.lower().startswith("utf")
 
 
-def mark(what: str) -> str:
-    return (
-        {"won": "\u2588", "lost": "\u2717", "none": "\u00b7"}[what]
-        if BLOCKS
-        else {"won": "#", "lost": "x", "none": "."}[what]
+def title(text: str) -> None:
+    console.print(
+        Rule(Text(f" {text} ", "bold"), align="left", style="bright_black", characters="\u2500" if BLOCKS else "-")
     )
 
 
-def bar(share: float, width: int = 20) -> Text:
-    """A share of the whole, to an eighth of a character."""
-    if not BLOCKS:
-        return Text("#" * max(round(share * width), 1 if share else 0))
-    full, eighths = divmod(max(round(share * width * 8), 1 if share else 0), 8)
-    filled = "\u2588" * full + (chr(0x2590 - eighths) if eighths else "")
-    return Text.assemble((filled, "green"), ("\u2591" * (width - len(filled)), "bright_black"))
+def say(text: str, *, last: bool = False) -> None:
+    console.print(Text(f"{text}{'' if last else chr(10)}", "dim" if not last else ""))
 
 
-def title(text: str) -> None:
-    console.print(Rule(Text(text, "bold"), align="left", style="bright_black"))
+def quoted(argument: str) -> str:
+    """As people would type it."""
+    if argument == "&" or "'" not in argument or set(argument) & set('"$`\\!'):
+        return argument if argument == "&" else shlex.quote(argument)
+    return f'"{argument}"'
 
 
-def say(text: str) -> None:
-    console.print(f" {text}\n", highlight=False)
+def show_command(*arguments: str) -> None:
+    typed = " ".join(map(quoted, arguments))
+    console.print(Text.assemble(("$ ", "green"), ("indextables ", "bold"), (typed, "bold")))
 
 
-def table_grid(*headers: str) -> Grid:
-    grid = Grid(box=None, padding=(0, 1), header_style="dim", pad_edge=True)
-    for header in headers:
-        grid.add_column(header)
-    return grid
-
-
-def shortened(text: str, url: str) -> str:
-    return text.replace(url, "/tmp/…/logs" if BLOCKS else "/tmp/.../logs")
-
-
-@contextmanager
-def clock() -> Iterator[Callable[[], str]]:
-    """A stopwatch: what it yields tells the time once the block has ended."""
-    start = time.perf_counter()
-    end = start
-    yield lambda: f"{(end - start) * 1e3:.1f} ms"
-    end = time.perf_counter()
-
-
-def outcome(attempt: Callable[[], Any]) -> tuple[Exception | None, Any]:
-    """The error, or the result."""
-    try:
-        return None, attempt()
-    except Exception as error:  # noqa: BLE001 - the demo shows whatever is refused
-        return error, None
+def command(*arguments: str) -> None:
+    """Show a command, and run it."""
+    show_command(*arguments)
+    sys.stdout.flush()
+    code = indextables([*arguments, "--output", "table"])
+    if code != 0:
+        raise SystemExit(f"{arguments[0]} ended with {code}")
+    console.print()
 
 
 def main() -> None:
     began = time.perf_counter()
     console.print()
     with tempfile.TemporaryDirectory(prefix="indextables-demo-") as directory:
-        url = f"{directory}/logs"
-        create(url)
-        for chapter in (race, conflicts, prune, travel, retry, refusals, history):
-            chapter(url)
-    say(f"[dim]{time.perf_counter() - began:.1f} s; the table is gone again.[/]")
-    console.print(
-        " [bold]Next:[/] README.md has twenty lines to try yourself, and what you can rely on;", highlight=False
-    )
-    say("      [bold]make bench[/] measures this log beside those of deltalake and pyiceberg.")
+        home = Path.cwd()
+        os.chdir(directory)
+        try:
+            chapter_import()
+            chapter_search()
+            chapter_writers()
+            chapter_timings()
+        finally:
+            os.chdir(home)
+    say(f"All of it took {time.perf_counter() - began:.1f} s, and the table is gone again.")
+    console.print(Text.assemble(("Next: ", "bold"), "indextables --help, or the twenty lines of Python in README.md\n"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,45 @@
+"""What `--help` shows as examples. The tests run every one of them, and the reference page has the same."""
+
+from __future__ import annotations
+
+from typing import Final
+
+EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
+    "create": (
+        "indextables create /tmp/events --schema 'ts timestamp, level string, message text'",
+        "indextables create /tmp/days --schema 'day date, n long' --partition-by day",
+    ),
+    "import": (
+        "indextables import logs app.csv",
+        "indextables import logs 'more/*.jsonl.gz' --no-create",
+        "indextables import days app.csv --partition-by day --schema 'status string'",
+        "zcat app.csv.gz | indextables import piped - --format csv",
+    ),
+    "search": (
+        "indextables search logs timeout",
+        "indextables search logs '\"disk full\" OR level:ERROR' --limit 3 --columns ts,message",
+        "indextables search logs 'message:(connection AND timeout)' --where 'status >= 500' --json",
+    ),
+    "scan": (
+        "indextables scan logs --query timeout --columns ts,host,message",
+        "indextables scan logs --where \"level = 'ERROR'\" --limit 5 --output table",
+        "indextables scan logs --columns host --no-header | sort | uniq -c",
+    ),
+    "count": ("indextables count logs", "indextables count logs --query 'time*' --where 'status >= 500'"),
+    "aggregate": (
+        "indextables aggregate logs --by level",
+        "indextables aggregate logs --by \"date_histogram(ts, '1 hour')\" --query timeout",
+        "indextables aggregate logs --by host --metric n=count --metric 'slowest=max(ms)' --where 'status >= 500'",
+    ),
+    "describe": ("indextables describe logs", "indextables describe logs --version 0 --json"),
+    "history": ("indextables history logs", "indextables history logs --limit 1 --json"),
+    "files": ("indextables files logs", "indextables files logs --where \"level = 'ERROR'\""),
+    "changes": ("indextables changes logs --since 0", "indextables changes logs --since 2026-01-01 --json"),
+    "checkpoint": ("indextables checkpoint logs",),
+    "merge": ("indextables merge logs", "indextables merge logs --target-size 1G --json"),
+}
+
+
+def epilog(command: str) -> str:
+    """The examples of a command, one a line."""
+    return "\n\n".join(("Examples:", *(f"$ {line}" for line in EXAMPLES[command])))

@@ -1,0 +1,153 @@
+"""Commands that ask a table something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.cli.answers import Facts, Number, Rows
+from indextables.cli.errors import UsageError
+from indextables.cli.targets import Target
+from indextables.cli.writing import columns_of
+
+_NAMED: Final = re.compile(r"\s*([^\W\d]\w*)\s*=\s*(.*)", re.DOTALL)
+
+
+def listed(texts: Sequence[str] | None) -> list[str] | None:
+    """Names given one by one, or with commas between them. A name with a comma stands in backquotes."""
+    if not texts:
+        return None
+    names = []
+    for text in texts:
+        for quoted, plain in re.findall(r"\s*(?:`((?:[^`]|``)*)`|([^,]+))\s*(?:,|$)", text):
+            names.append(quoted.replace("``", "`") if quoted else plain.strip())
+    return names
+
+
+def search(
+    target: Target,
+    query: str,
+    columns: list[str] | None,
+    where: str | None,
+    limit: int,
+    snippets: list[str] | None,
+    *,
+    highlight: bool,
+) -> Rows:
+    """The best rows. With `highlight` the words are looked for in all text columns that are shown."""
+    table = target.open()
+    if highlight and snippets is None:
+        known = {column["name"] for column in columns_of(table) if column["index"] == "words"}
+        snippets = [name for name in columns or table.schema.names if name in known] or None
+    found = table.search(query, columns, where=where, limit=limit, snippets=snippets)
+    return Rows(found.schema, found.to_batches(), found=True, snippets=highlight and snippets is not None, title="hit")
+
+
+def scan(target: Target, columns: list[str] | None, where: str | None, query: str | None, limit: int | None) -> Rows:
+    """All rows."""
+    reader = target.open().scan(columns, where=where, query=query, limit=limit)
+    return Rows(reader.schema, reader, found=True)
+
+
+def count(target: Target, where: str | None, query: str | None) -> Number:
+    """How many rows."""
+    return Number("count", target.open().count(where, query))
+
+
+def aggregate(target: Target, by: Sequence[str], metrics: Sequence[str], where: str | None, query: str | None) -> Rows:
+    """Rows summed up by keys."""
+    keys = _named(by, "--by")
+    wanted = _named(metrics, "--metric") or {"n": "count"}
+    found = target.open().aggregate(by=keys, metrics=wanted, where=where, query=query)
+    first = next(iter(wanted))
+    return Rows(found.schema, found.to_batches(), bars=first if keys else None, title="group")
+
+
+def _named(texts: Sequence[str], option: str) -> dict[str, str]:
+    """Expressions with the names that they get: `n=count`, or their own text."""
+    named: dict[str, str] = {}
+    for text in texts:
+        match = _NAMED.fullmatch(text)
+        name, expression = match.groups() if match else (text.strip(), text.strip())
+        if name in named:
+            raise UsageError(f"{option} has {name} twice: give one of them another name, such as other={expression}")
+        named[name] = expression
+    return named
+
+
+def describe(target: Target) -> Facts:
+    """What the table is."""
+    table = target.open()
+    files = table.files()
+    newest = table.history(limit=1).to_pylist()
+    values: dict[str, Any] = {
+        "url": table.url,
+        "id": table.id,
+        "version": table.version,
+        "committed": newest[0]["timestamp"].isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        if newest
+        else None,
+        "rows": pc.sum(files.column("numRecords")).as_py() or 0,
+        "files": files.num_rows,
+        "bytes": pc.sum(files.column("size")).as_py() or 0,
+        "partitionBy": list(table.partition_columns),
+        "properties": table.properties,
+    }
+    return Facts(values, {"columns": columns_of(table)})
+
+
+def history(target: Target, limit: int | None) -> Rows:
+    """Commits, newest first."""
+    found = target.open().history(limit)
+    shown = ("version", "timestamp", "operation", "metrics", "engine")
+    return Rows(found.schema, found.to_batches(), shown=shown, title="version")
+
+
+_FILES_SHOWN: Final = ("path", "numRecords", "size", "addedAtVersion", "partitionValues")
+
+
+def files(target: Target, where: str | None) -> Rows:
+    """Live files, but for the mapping of their index, which is the table's."""
+    found = target.open().files(where).drop_columns(["docMappingJson"])
+    return Rows(found.schema, found.to_batches(), shown=_FILES_SHOWN, title="file")
+
+
+_CHANGES: Final = pa.schema(
+    [
+        pa.field("change", pa.string(), nullable=False),
+        pa.field("version", pa.int64()),
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("rows", pa.int64()),
+        pa.field("size", pa.int64()),
+        pa.field("partitionValues", pa.map_(pa.string(), pa.string())),
+    ]
+)
+
+
+def changes(target: Target, since: str) -> Rows:
+    """What came and went after a version or a time, version by version."""
+    number = int(since) if re.fullmatch(r"[0-9]{1,18}", since) else None
+    found = target.open().changes(since if number is None else number)
+    added = _changed("added", found.adds, {"version": "addedAtVersion", "rows": "numRecords"})
+    removed = _changed("removed", found.removes, {"version": "removedAtVersion"})
+    table = pa.concat_tables([removed, added])
+    return Rows(_CHANGES, _sorted(table), title="change")
+
+
+def _changed(change: str, table: pa.Table, names: Mapping[str, str]) -> pa.Table:
+    columns = [pa.repeat(change, table.num_rows)]
+    for field in list(_CHANGES)[1:]:
+        name = names.get(field.name, field.name)
+        known = name in table.column_names
+        columns.append(table.column(name).cast(field.type) if known else pa.nulls(table.num_rows, field.type))
+    return pa.table(columns, schema=_CHANGES)
+
+
+def _sorted(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """By version, and what was removed before what was added."""
+    order = pc.sort_indices(table.select(["version", "change"]), [("version", "ascending"), ("change", "descending")])
+    yield from table.take(order).to_batches()

@@ -1,0 +1,1 @@
+"""How answers look: tables on a terminal, tab-separated lines in a pipe, JSON for programs."""

@@ -1,0 +1,246 @@
+"""The one place that prints answers and errors, in one of three forms."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, assert_never
+
+from indextables.cli.answers import Answer, Facts, Number, Rows
+from indextables.cli.render.progress import Stage
+from indextables.cli.render.screen import Output, Screen, visible
+from indextables.core.errors import IndexTablesError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass
+class Renderer:
+    """Prints what a command found."""
+
+    screen: Screen
+    wanted: Output | None = None
+    header: bool = True
+    began: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        self.screen.prepare(self.output)
+
+    @property
+    def output(self) -> Output:
+        """Tables for people, tab-separated lines for pipes, unless somebody asked for something else."""
+        return self.wanted or (Output.TABLE if self.screen.terminal else Output.TSV)
+
+    @property
+    def stage(self) -> Stage:
+        """What commands report progress to."""
+        return Stage(self.screen, notes=self.output is not Output.JSON)
+
+    def show(self, answer: Answer) -> bool:
+        """Print an answer. False if it was asked to find rows, and there are none."""
+        match answer:
+            case Rows():
+                return self._rows(answer) or not answer.found
+            case Number():
+                self._write(_json({answer.name: answer.value}) if self.output is Output.JSON else f"{answer.value}\n")
+            case Facts():
+                self._facts(answer)
+            case _:
+                assert_never(answer)
+        return True
+
+    def error(self, error: IndexTablesError, code: int) -> None:
+        """One line, or one object."""
+        if self.output is Output.JSON:
+            details = {name: value for name, value in error.details.items() if _is_plain(value)}
+            self.problem(type(error).__name__, error.message, code, details)
+        else:
+            self.problem(type(error).__name__, error.message, code)
+
+    def problem(self, kind: str, message: str, code: int, details: dict[str, Any] | None = None) -> None:
+        """An error that may not come from the package."""
+        self.screen.out.flush()
+        if self.output is Output.JSON:
+            body = {"type": kind, "message": message, "exitCode": code, **(details or {})}
+            self.screen.err.write(_json({"error": body}))
+        else:
+            self.screen.err.write(f"error: {visible(message)}\n")
+        self.screen.err.flush()
+
+    def warning(self, message: str) -> None:
+        """Something that is wrong, and did not stop the command."""
+        text = (
+            _json({"warning": {"message": message}}) if self.output is Output.JSON else f"warning: {visible(message)}\n"
+        )
+        self.screen.err.write(text)
+        self.screen.err.flush()
+
+    def _write(self, text: str) -> None:
+        self.screen.out.write(text)
+
+    def _rows(self, answer: Rows) -> bool:
+        counted = _Counted(answer)
+        if self.output is Output.TABLE:
+            self._table(answer, counted)
+        else:
+            self._lines(answer, counted)
+        self.screen.out.flush()
+        return counted.rows > 0
+
+    def _lines(self, answer: Rows, counted: _Counted) -> None:
+        from indextables.cli.render.plain import json_lines, tsv_line, tsv_lines
+
+        if self.output is Output.JSON:
+            for batch in counted:
+                for text in json_lines(batch):
+                    self._write(text)
+            return
+        names = list(answer.shown or answer.schema.names)
+        if self.header:
+            self._write(tsv_line(names))
+        for batch in counted:
+            for text in tsv_lines(batch.select(names)):
+                self._write(text)
+
+    def _table(self, answer: Rows, counted: _Counted) -> None:
+        from indextables.cli.render import grid
+
+        console = self.screen.console
+        look = grid.Look(
+            blocks=self.screen.blocks,
+            wrap=answer.snippets,
+            bars=answer.bars,
+            numbers=_numbers(answer.schema),
+            marks=answer.snippets and console.color_system is None,
+        )
+        names = list(answer.shown or answer.schema.names)
+        if answer.snippets:
+            names = ["_score", *(name for name in names if name not in ("_score", "_snippets"))]
+        rows = _cells(counted, names, look, snippets=answer.snippets)
+        first = next(rows, None)
+        if first is not None:
+            grid.show(console, names, _chained(first, rows), look)
+        self._footer(answer, counted.rows)
+
+    def _footer(self, answer: Rows, rows: int) -> None:
+        """How many there were, for people who see them fly past."""
+        if not (self.screen.terminal and self.screen.err.isatty()):
+            return
+        from rich.text import Text
+
+        self.screen.out.flush()
+        seconds = time.perf_counter() - self.began
+        taken = f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+        self.screen.notes.print(Text(f"{rows:,} {answer.title}{'' if rows == 1 else 's'}, {taken}", "dim"))
+
+    def _facts(self, answer: Facts) -> None:
+        from indextables.cli.render.plain import tsv_line
+
+        if self.output is Output.JSON:
+            self._write(_json({**answer.values, **answer.parts}))
+        elif self.output is Output.TSV:
+            for name, value in answer.values.items():
+                self._write(tsv_line([name, value]))
+            for part, things in answer.parts.items():
+                for thing in things:
+                    self._write(tsv_line([part, *thing.values()]))
+        elif answer.told:
+            self._write(visible(answer.told) + "\n")
+        else:
+            self._fact_tables(answer)
+        self.screen.out.flush()
+
+    def _fact_tables(self, answer: Facts) -> None:
+        from rich.table import Table
+        from rich.text import Text
+
+        from indextables.cli.render import grid
+
+        console = self.screen.console
+        facts = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+        facts.add_column(style="dim")
+        facts.add_column(overflow="fold")
+        for name, text in _fact_lines(answer.values):
+            facts.add_row(name, Text(visible(text)))
+        console.print(facts)
+        for things in answer.parts.values():
+            if things:
+                console.print()
+                names = list(things[0])
+                grid.show(console, names, [list(thing.values()) for thing in things], grid.Look(self.screen.blocks))
+
+
+class _Counted:
+    """Batches, and how many rows they had."""
+
+    def __init__(self, answer: Rows) -> None:
+        self._answer = answer
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._answer.batches:
+            self.rows += batch.num_rows
+            yield batch
+
+
+def _cells(batches: _Counted, names: Sequence[str], look: Any, *, snippets: bool) -> Iterator[list[Any]]:
+    from indextables.cli.render import grid
+    from indextables.cli.render.values import json_values
+
+    for whole in batches:
+        for start in range(0, whole.num_rows, 1000):
+            batch = whole.slice(start, 1000)
+            columns = {name: json_values(batch.column(name)) for name in names}
+            for name, values in columns.items():
+                if _is_time(batch.schema.field(name).type):
+                    columns[name] = [value and value.replace("T", " ", 1) for value in values]
+            if snippets:
+                for row, found in enumerate(json_values(batch.column("_snippets"))):
+                    for name, snippet in found.items():
+                        if name in columns:
+                            columns[name][row] = grid.highlighted(columns[name][row], snippet, look)
+            yield from (list(row) for row in zip(*columns.values(), strict=True))
+
+
+def _chained(first: list[Any], rest: Iterator[list[Any]]) -> Iterator[list[Any]]:
+    yield first
+    yield from rest
+
+
+def _is_time(arrow: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_timestamp(arrow))
+
+
+def _numbers(schema: pa.Schema) -> frozenset[str]:
+    import pyarrow as pa
+
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return frozenset(column.name for column in schema if any(test(column.type) for test in tests))
+
+
+def _fact_lines(values: Any) -> Iterator[tuple[str, str]]:
+    from indextables.cli.render.plain import plain_text
+
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from ((key, plain_text(inner)) for key, inner in value.items())
+        elif isinstance(value, list):
+            yield name, ", ".join(map(plain_text, value)) or "-"
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield name, f"{value:,}"
+        elif value is not None:
+            yield name, plain_text(value)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def _json(value: Any) -> str:
+    """One object on one line, without loading what rows need."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"

@@ -1,0 +1,213 @@
+"""Commands that change a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from indextables.cli.answers import Facts
+from indextables.cli.errors import UsageError
+from indextables.cli.schema_text import Declared, quoted, read_schema, type_text
+from indextables.cli.targets import Target
+from indextables.core.errors import TableExists, TableNotFound
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from indextables.cli.load.columns import Guessed
+    from indextables.cli.load.load import Load
+    from indextables.cli.render.progress import Stage
+    from indextables.table import Table
+
+
+def create(target: Target, schema: str, partition_by: Sequence[str], *, if_missing: bool) -> Facts:
+    """Make an empty table."""
+    from indextables.table import Table
+
+    declared = read_schema(schema)
+    options = {**_typemap(declared.text), **target.options}
+    try:
+        table, new = Table.create(target.url, declared.schema, partition_by, options), True
+    except TableExists:
+        if not if_missing:
+            raise
+        table, new = target.open(), False
+        _check_same(table, declared, partition_by)
+    told = f"{'created' if new else 'found'} {table.url} with {len(table.schema)} columns"
+    return Facts({"url": table.url, "version": table.version, "created": new}, {"columns": columns_of(table)}, told)
+
+
+@dataclass(frozen=True)
+class Import:
+    """What to import, and how."""
+
+    files: Sequence[str]
+    format: str | None = None
+    schema: str | None = None
+    partition_by: Sequence[str] = ()
+    create: bool = True
+    delimiter: str | None = None
+    nulls: Sequence[str] = ()
+
+
+def import_files(target: Target, wanted: Import, stage: Stage) -> Facts:
+    """Add the rows of files; a table that does not exist is created with the schema that they have.
+
+    A new table is created only when every row was read once, so that a file that cannot be imported leaves nothing behind.
+    """
+    from indextables.cli.load.formats import Format
+    from indextables.cli.load.load import Load, reader_of
+    from indextables.cli.load.sources import find_sources, readable_twice
+
+    sources, kind = find_sources(wanted.files, Format(wanted.format) if wanted.format else None)
+    reader = reader_of(kind, wanted.delimiter, wanted.nulls)
+    declared = read_schema(wanted.schema) if wanted.schema else None
+    table = _existing(target, wanted.create)
+    with ExitStack() as stack:
+        if table is None:
+            load = Load(stack.enter_context(readable_twice(sources)), reader)
+            with stage.bytes("reading", load.size) as told:
+                guessed = load.look(declared, told)
+            table = _create(target, guessed, wanted.partition_by)
+            stage.note(f"{target.url} is new, with this schema:", schema_lines(guessed))
+            new, rows = True, guessed.rows
+        else:
+            _check_same(table, declared, wanted.partition_by)
+            load, new, rows = Load(sources, reader), False, 0
+        with stage.rows("importing", rows, load.size) as (watcher, told):
+            done = table.append(load.batches(table.schema, told), progress=watcher)
+    return _imported(table, load, done, new=new)
+
+
+def _imported(table: Table, load: Load, done: Any, *, new: bool) -> Facts:
+    files = done.metrics.get("numAddedFiles", 0)
+    values = {
+        "url": table.url,
+        "version": done.version,
+        "created": new,
+        "rows": load.rows,
+        "files": files,
+        "bytes": done.metrics.get("numAddedBytes", 0),
+    }
+    told = f"{load.rows:,} rows imported into {table.url}, version {done.version}"
+    if not done.written:
+        told = f"no rows to import: {table.url} stays at version {done.version}"
+    return Facts(values, {"columns": columns_of(table)}, told)
+
+
+def _existing(target: Target, create_missing: bool) -> Table | None:
+    try:
+        return target.open()
+    except TableNotFound:
+        if not create_missing:
+            raise
+        return None
+
+
+def _create(target: Target, guessed: Guessed, partition_by: Sequence[str]) -> Table:
+    from indextables.table import Table
+
+    text = [name for name in guessed.text if name not in partition_by]
+    options = {**_typemap([name for name in text if not _is_mapped(name, target.options)]), **target.options}
+    return Table.create(target.url, guessed.schema, partition_by, options)
+
+
+def _is_mapped(name: str, options: dict[str, str]) -> bool:
+    """Whether the caller says how to index a column."""
+    from indextables.core.options import Options, parse_typemap
+
+    return name.lower() in {column.lower() for column in parse_typemap(Options(options))}
+
+
+def _typemap(text: Sequence[str]) -> dict[str, str]:
+    if not text:
+        return {}
+    listed = ",".join("`" + name.replace("`", "``") + "`" if set(name) & set(",` ") else name for name in text)
+    return {"indexing.typemap.text": listed}
+
+
+def _check_same(table: Table, declared: Declared | None, partition_by: Sequence[str]) -> None:
+    """What was typed must say the same as the table that is there."""
+    if partition_by and tuple(partition_by) != table.partition_columns:
+        found = (
+            f"is partitioned by {', '.join(table.partition_columns)}"
+            if table.partition_columns
+            else "is not partitioned"
+        )
+        raise UsageError(f"{table.url} exists and {found}: leave --partition-by out")
+    for column in declared.schema if declared else ():
+        place = table.schema.get_field_index(column.name)
+        if place < 0:
+            raise UsageError(f"{table.url} exists and has no column {column.name}: leave it out of --schema")
+        found = type_text(table.schema.field(place))
+        if found != type_text(column):
+            raise UsageError(f"{table.url} exists and its column {column.name} is {found}, not {type_text(column)}")
+
+
+def columns_of(table: Table) -> list[dict[str, Any]]:
+    """The columns of a table, with what the index makes of them."""
+    from indextables.split.mapping import plan_mapping
+
+    mapping = plan_mapping(table.schema, table.partition_columns, table.properties)
+    return [_column(field, mapping.field(field.name), table.partition_columns) for field in table.schema]
+
+
+_INDEXES: Final = {"text": "words", "string": "exact", "json": "paths", "ip": "addresses"}
+"""What the index of a column answers, in a word; numbers, times and booleans answer for their values."""
+
+
+def _column(field: pa.Field, mapped: Any, partition_by: Sequence[str]) -> dict[str, Any]:
+    indexed = (
+        "partition" if field.name in partition_by else "none" if mapped is None else _INDEXES.get(mapped.kind, "values")
+    )
+    return {"name": field.name, "type": type_text(field), "nullable": field.nullable, "index": indexed}
+
+
+def schema_lines(guessed: Guessed) -> list[tuple[str, str]]:
+    """A guessed schema as `--schema` takes it, a column a line."""
+    return [
+        (quoted(field.name), "text" if field.name in guessed.text else type_text(field)) for field in guessed.schema
+    ]
+
+
+def merge(
+    target: Target, where: str | None, target_size: str | None, max_dest_splits: int | None, stage: Stage
+) -> Facts:
+    """Make few large files of many small ones."""
+    table = target.open()
+    with stage.rows("merging", 0, 0) as (watcher, _):
+        done = table.merge_splits(target_size, where=where, max_dest_splits=max_dest_splits, progress=watcher)
+    values = {
+        "url": table.url,
+        "version": done.version,
+        "sources": done.sources,
+        "results": done.results,
+        "rows": done.rows,
+        "bytesBefore": done.bytes_before,
+        "bytesAfter": done.bytes_after,
+        "overtaken": done.overtaken,
+        "skipped": done.skipped,
+    }
+    told = (
+        f"{done.sources:,} files became {done.results:,}, version {done.version}"
+        if done.written
+        else "nothing to merge"
+    )
+    if done.skipped:
+        told += f"; {len(done.skipped)} cannot be read and stay as they are"
+    return Facts(values, {}, told)
+
+
+def checkpoint(target: Target) -> Facts:
+    """Sum up the log."""
+    table = target.open()
+    done = table.checkpoint()
+    values = {"url": table.url, "version": table.version, "format": done.format, "written": done.written}
+    told = (
+        f"checkpoint of version {table.version} written"
+        if done.written
+        else "a checkpoint was given up; nothing is lost"
+    )
+    return Facts(values, {}, told)

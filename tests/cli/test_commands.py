@@ -1,0 +1,185 @@
+"""Every command, in every form of output, at every version."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from cli.support import HEADER, log_rows, ok, run, write_csv
+from indextables import Table, __version__
+from indextables.cli.errors import CONFLICT, NOT_FOUND, NOTHING_FOUND, OK, USAGE
+
+
+def test_search(logs: Path) -> None:
+    rows = ok("search", logs, "timeout", "--json").rows
+    assert len(rows) == 10
+    assert list(rows[0]) == [*HEADER, "_score"]
+    assert all("timeout" in row["message"] for row in rows)
+    assert [row["_score"] for row in rows] == sorted((row["_score"] for row in rows), reverse=True)
+    few = ok("search", logs, "timeout", "-n", 2, "-c", "host,ms", "-c", "message", "-w", "ms > 500").cells
+    assert few[0] == ["host", "ms", "message", "_score"]
+    assert len(few) == 3
+    assert all(int(cells[1]) > 500 for cells in few[1:])
+
+
+def test_search_with_snippets(logs: Path) -> None:
+    (row,) = ok("search", logs, "refused", "-n", 1, "-c", "host", "--snippets", "message", "--json").rows
+    assert list(row) == ["host", "_score", "_snippets"]
+    snippet = row["_snippets"]["message"]
+    (mark,) = snippet["highlights"]
+    assert snippet["text"][mark["start"] : mark["end"]] == "refused"
+
+
+def test_scan(logs: Path) -> None:
+    rows = ok("scan", logs, "--json").rows
+    assert len(rows) == 500
+    assert rows[0] == {**dict(zip(HEADER, log_rows(1)[0], strict=True)), "status": 503, "ms": 0}
+    some = ok("scan", logs, "-q", "timeout", "-w", "host = 'node-0'", "-c", "host", "--no-header").out
+    expected = [row for row in log_rows(500) if row[3] == "node-0" and "timeout" in row[-1]]
+    assert some == "node-0\n" * len(expected)
+    assert ok("scan", logs, "-n", 3, "--no-header").out.count("\n") == 3
+
+
+def test_count(logs: Path) -> None:
+    assert ok("count", logs).out == "500\n"
+    assert ok("count", logs, "-q", "timeout", "--json").json == {"count": 100}
+    assert ok("count", logs, "-w", "ms < 0").out == "0\n"
+
+
+def test_aggregate(logs: Path) -> None:
+    rows = log_rows(500)
+    levels = {level: sum(row[2] == level for row in rows) for level in ("ERROR", "INFO")}
+    assert ok("aggregate", logs, "-b", "level").cells == [["level", "n"], *([k, str(v)] for k, v in levels.items())]
+    arguments = ("-b", "host", "-b", "hour=date_histogram(ts, '1 hour')", "-m", "rows=count", "-m", "max(ms)", "--json")
+    found = ok("aggregate", logs, *arguments, "-q", "timeout", "-w", "level = 'ERROR'").rows
+    assert list(found[0]) == ["host", "hour", "rows", "max(ms)"]
+    chosen = [row for row in rows if "timeout" in row[-1] and row[2] == "ERROR"]
+    keys = sorted({(row[3], row[0][:13] + ":00:00Z") for row in chosen})
+    assert [(row["host"], row["hour"]) for row in found] == keys
+    assert sum(row["rows"] for row in found) == len(chosen)
+    assert max(row["max(ms)"] for row in found) == max(int(row[5]) for row in chosen)
+    assert ok("aggregate", logs, "-m", "count", "--json").rows == [{"count": 500}]
+    assert run("aggregate", logs, "-b", "level", "-b", "level").code == USAGE
+
+
+def test_describe(logs: Path) -> None:
+    facts = ok("describe", logs, "--json").json
+    assert (facts["version"], facts["rows"], facts["files"], facts["partitionBy"]) == (2, 500, 2, [])
+    assert facts["url"] == str(logs)
+    assert {"name": "message", "type": "string", "nullable": True, "index": "words"} in facts["columns"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", facts["committed"])
+    lines = ok("describe", logs).cells
+    assert ["rows", "500"] in lines
+    assert ["columns", "ms", "long", "true", "values"] in lines
+
+
+def test_history(logs: Path) -> None:
+    rows = ok("history", logs, "--json").rows
+    assert [(row["version"], row["operation"]) for row in rows] == [(2, "WRITE"), (1, "WRITE"), (0, "CREATE TABLE")]
+    assert rows[0]["metrics"]["numAddedRecords"] == "100"
+    assert [cells[0] for cells in ok("history", logs, "-n", 1).cells] == ["version", "2"]
+
+
+def test_files(logs: Path) -> None:
+    rows = ok("files", logs, "--json").rows
+    assert [row["numRecords"] for row in rows] == [400, 100]
+    assert rows[0]["partitionValues"] == {}
+    assert "docMappingJson" not in rows[0]
+    assert ok("files", logs, "-w", "ms > 99999").out.count("\n") == 1
+
+
+def test_changes(logs: Path) -> None:
+    rows = ok("changes", logs, "--since", 0, "--json").rows
+    assert [(row["change"], row["version"], row["rows"]) for row in rows] == [("added", 1, 400), ("added", 2, 100)]
+    assert len(ok("changes", logs, "--since", 1, "--json").rows) == 1
+    assert ok("changes", logs, "--since", 2, "--json").out == ""
+    moment = ok("history", logs, "--json").rows[1]["timestamp"]
+    assert [row["version"] for row in ok("changes", logs, "--since", moment, "--json").rows] == [2]
+    assert run("changes", logs, "--since", "2000-01-01T00:00:00Z").code == NOT_FOUND
+    assert run("changes", logs, "--since", 9).code == NOT_FOUND
+    assert run("changes", logs, "--since", "yesterday").code == USAGE
+
+
+def test_time_travel(logs: Path) -> None:
+    assert ok("count", logs, "--version", 1).out == "400\n"
+    moment = ok("history", logs, "--json").rows[1]["timestamp"]
+    assert ok("count", logs, "--timestamp", moment).out == "400\n"
+    assert ok("scan", logs, "--version", 1, "-c", "ms", "--no-header").out.count("\n") == 400
+    assert ok("describe", logs, "--version", 0, "--json").json["rows"] == 0
+    assert len(ok("history", logs, "--version", 1, "--json").rows) == 2
+    assert len(ok("files", logs, "--version", 1, "--json").rows) == 1
+    assert ok("aggregate", logs, "--version", 1, "--json").rows == [{"n": 400}]
+    assert len(ok("search", logs, "timeout", "-n", 500, "--version", 1, "--json").rows) == 80
+    assert run("count", logs, "--version", 7).code == NOT_FOUND
+    assert run("count", logs, "--version", 1, "--timestamp", moment).code == USAGE
+    assert run("count", logs, "--timestamp", "noon").code == USAGE
+
+
+def test_create(t: str) -> None:
+    made = ok("create", t, "-s", "day date, n long not null, message text", "-p", "day", "--json").json
+    assert made["created"] is True
+    assert [column["index"] for column in made["columns"]] == ["partition", "values", "words"]
+    assert made["columns"][1]["nullable"] is False
+    again = run("create", t, "-s", "n long")
+    assert again.code == CONFLICT
+    assert ok("create", t, "-s", "n long", "--if-missing", "--json").json["created"] is False
+    assert run("create", t, "-s", "n string", "--if-missing").code == USAGE
+    assert Table.open(t).partition_columns == ("day",)
+
+
+def test_merge_and_checkpoint(t: str, tmp_path: Path) -> None:
+    rows = log_rows(60)
+    for number in range(3):
+        ok("import", t, write_csv(tmp_path / "a.csv", rows[number * 20 : number * 20 + 20]))
+    merged = ok("merge", t, "--json").json
+    assert (merged["sources"], merged["results"], merged["rows"], merged["skipped"]) == (3, 1, 60, {})
+    assert ok("merge", t, "-o", "table").out == "nothing to merge\n"
+    assert ok("checkpoint", t, "--json").json["written"] is True
+    assert ok("count", t, "-q", "timeout").out == "12\n"
+    assert run("merge", t, "-w", "ms > 5").code == USAGE
+    assert run("merge", t, "--target-size", "huge").code == USAGE
+
+
+def test_nothing_found_is_an_exit_code(logs: Path) -> None:
+    for arguments in (("search", logs, "zebra"), ("scan", logs, "-q", "zebra"), ("scan", logs, "-w", "ms < 0")):
+        result = run(*arguments, "--json")
+        assert (result.code, result.out, result.err) == (NOTHING_FOUND, "", "")
+    for arguments in (("aggregate", logs, "-b", "level", "-q", "zebra"), ("count", logs, "-q", "zebra")):
+        assert run(*arguments).code == OK
+
+
+def test_columns_whose_names_have_commas(t: str) -> None:
+    lines = json.dumps({"a,b": 1, "c": 2, "d`e": 3}).encode() + b"\n"
+    ok("import", t, "-", "-f", "jsonl", stdin=lines)
+    assert ok("scan", t, "-c", "`a,b`,c", "--json").rows == [{"a,b": 1, "c": 2}]
+    assert ok("scan", t, "-c", "c, `d``e`", "--json").rows == [{"c": 2, "d`e": 3}]
+
+
+@pytest.mark.parametrize("command", ["create", "import", "search", "scan", "count", "aggregate", "describe", "history"])
+def test_help_has_examples(command: str) -> None:
+    result = ok(command, "--help")
+    assert "Examples:" in result.out
+    assert f"$ indextables {command}" in result.out or "| indextables" in result.out
+
+
+def test_the_program() -> None:
+    assert ok("--version").out == f"indextables {__version__}\n"
+    assert "Exit codes" in ok("--help").out
+    nothing = run()
+    assert (nothing.code, "Usage: indextables" in nothing.out) == (USAGE, True)
+
+
+def test_completion(logs: Path) -> None:
+    def complete(line: str) -> list[str]:
+        words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+        result = run(_INDEXTABLES_COMPLETE="complete_bash", **words)
+        return result.out.split()
+
+    assert "import" in complete("indextables im")
+    assert complete(f"indextables scan {logs} --columns m") == ["ms", "message"]
+    assert complete(f"indextables scan {logs} --columns ms,le") == ["ms,level"]
+    assert complete(f"indextables aggregate {logs} --by ho") == ["host"]
+    assert complete(f"indextables scan {logs}-not --columns m") == []

@@ -1,0 +1,512 @@
+"""`indextables import`: what files hold comes out again, or nothing at all goes in."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cli.support import HEADER, log_rows, ok, run, write_csv, write_jsonl
+from indextables import Table
+from indextables.cli.errors import BAD_INPUT, NOT_FOUND, USAGE
+from indextables.cli.load import csv_file, json_file
+
+
+def exists(url: str) -> bool:
+    return run("count", url).code != NOT_FOUND
+
+
+def rows_of(url: str) -> list[dict[str, Any]]:
+    return Table.open(url).scan().read_all().to_pylist()
+
+
+def types_of(url: str) -> dict[str, str]:
+    return {column["name"]: column["type"] for column in ok("describe", url, "--json").json["columns"]}
+
+
+def indexes_of(url: str) -> dict[str, str]:
+    return {column["name"]: column["index"] for column in ok("describe", url, "--json").json["columns"]}
+
+
+# What is guessed.
+
+
+def test_types_of_csv(t: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "id,big,huge,x,day,at,clock,zip,ok,mixed,nano,long,nothing,sign,far\n"
+        "1,9223372036854775807,99999999999999999999,1.5,2026-01-31,2026-01-31T10:00:00Z,2026-01-31 10:00,01234,true,1,"
+        "2026-01-31T10:00:00.123456789Z,0.12345678901234567890,,+5,1e400\n"
+        "-2,-9223372036854775808,-1,2e3,1999-12-31,2026-01-31T10:00:00.5+02:00,2026-01-31T10:00:01.25,5,false,x,"
+        "2026-01-31T10:00:00Z,1,,6,1\n"
+    )
+    ok("import", t, path)
+    assert types_of(t) == {
+        "id": "long",
+        "big": "long",
+        "huge": "decimal(38,0)",
+        "x": "double",
+        "day": "date",
+        "at": "timestamp",
+        "clock": "timestamp_ntz",
+        "zip": "string",
+        "ok": "boolean",
+        "mixed": "string",
+        "nano": "string",
+        "long": "string",
+        "nothing": "string",
+        "sign": "string",
+        "far": "string",
+    }
+    first, second = rows_of(t)
+    assert first["big"] == 2**63 - 1
+    assert second["big"] == -(2**63)
+    assert first["huge"] == Decimal(99999999999999999999)
+    assert (first["day"], second["x"]) == (date(2026, 1, 31), 2000.0)
+    assert second["at"] == datetime(2026, 1, 31, 8, 0, 0, 500_000, tzinfo=UTC)
+    assert first["clock"] == datetime(2026, 1, 31, 10)  # noqa: DTZ001 - a clock without a zone
+    assert [row["zip"] for row in (first, second)] == ["01234", "5"]
+    assert first["nano"] == "2026-01-31T10:00:00.123456789Z"
+    assert (first["nothing"], first["far"]) == (None, "1e400")
+
+
+def test_types_of_json(t: str, tmp_path: Path) -> None:
+    lines = [
+        {
+            "id": 1,
+            "big": 2**63,
+            "x": 1,
+            "at": "2026-01-31T10:00:00Z",
+            "ok": True,
+            "tags": ["a"],
+            "user": {"name": "ann"},
+        },
+        {"id": None, "big": 1, "x": 2.5, "at": None, "tags": [], "user": {"age": 7}, "empty": {}, "text": "3"},
+        {"deep": [{"a": [1]}, {"b": "2026-01-31"}], "nothing": None, "huge": 10**40},
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    ok("import", t, tmp_path / "a.jsonl")
+    assert types_of(t) == {
+        "id": "long",
+        "big": "decimal(38,0)",
+        "x": "double",
+        "at": "timestamp",
+        "ok": "boolean",
+        "tags": "array<string>",
+        "user": "struct<name:string,age:long>",
+        "empty": "string",
+        "text": "string",
+        "deep": "array<struct<a:array<long>,b:date>>",
+        "nothing": "string",
+        "huge": "string",
+    }
+    one, two, three = rows_of(t)
+    assert (one["big"], one["x"], one["user"]) == (Decimal(2**63), 1.0, {"name": "ann", "age": None})
+    assert (two["tags"], two["empty"], two["text"], two["ok"]) == ([], "{}", "3", None)
+    assert three["deep"] == [{"a": [1], "b": None}, {"a": None, "b": date(2026, 1, 31)}]
+    assert (three["huge"], three["tags"]) == (str(10**40), None)
+
+
+def test_texts_that_people_wrote_are_indexed_by_words(t: str, tmp_path: Path) -> None:
+    ok("import", t, write_csv(tmp_path / "a.csv", log_rows(20)))
+    assert indexes_of(t) == {
+        **dict.fromkeys(("ts", "day", "status", "ms"), "values"),
+        "level": "exact",
+        "host": "exact",
+        "message": "words",
+    }
+
+
+def test_the_guess_looks_at_every_row(t: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_file, "_BLOCK", 4096)
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n" + "1,2\n" * 5000 + "x,2.5\n")
+    ok("import", t, path)
+    assert types_of(t) == {"a": "string", "b": "double"}
+    rows = rows_of(t)
+    assert len(rows) == 5001
+    assert rows[-1] == {"a": "x", "b": 2.5}
+
+
+def test_the_guessed_schema_is_shown_and_can_be_typed_back(t: str, tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "a.csv", [["1", "a b c", "x"]], ["id", "some words", "third"])
+    shown = ok("import", t, path).err.splitlines()
+    assert shown[0] == f"{t} is new, with this schema:"
+    typed = ", ".join(line.strip() for line in shown[1:])
+    assert typed.split() == ["id", "long,", "`some", "words`", "text,", "third", "string"]
+    ok("import", t + "-again", path, "--schema", typed)
+    assert types_of(t + "-again") == types_of(t)
+    assert indexes_of(t + "-again") == indexes_of(t)
+
+
+# What goes in.
+
+
+@pytest.mark.parametrize(
+    ("kind", "packed", "way"),
+    [
+        ("csv", False, "file"),
+        ("csv", True, "stdin"),
+        ("jsonl", True, "file"),
+        ("jsonl", False, "stdin"),
+        ("parquet", False, "file"),
+        ("parquet", True, "file"),
+        ("parquet", False, "stdin"),
+    ],
+)
+def test_formats(t: str, tmp_path: Path, kind: str, packed: bool, way: str) -> None:
+    rows = log_rows(30)
+    path = tmp_path / f"a.{kind}"
+    if kind == "csv":
+        write_csv(path, rows)
+    elif kind == "jsonl":
+        write_jsonl(path, rows)
+    else:
+        pq.write_table(pa.table({name: [row[n] for row in rows] for n, name in enumerate(HEADER)}), path)
+    if packed:
+        packed_path = path.with_suffix(path.suffix + ".gz")
+        packed_path.write_bytes(gzip.compress(path.read_bytes()))
+        path = packed_path
+    for _ in range(2):  # the second time the table exists
+        if way == "file":
+            result = ok("import", t, path, "--json")
+        else:
+            result = ok("import", t, "-", "--format", kind, "--json", stdin=path.read_bytes())
+        assert result.json["rows"] == 30
+        assert not result.err
+    found = rows_of(t)
+    assert [row["message"] for row in found] == [row[-1] for row in rows] * 2
+    assert ok("count", t, "-q", "timeout").out == "12\n"
+
+
+def test_several_files_and_patterns(t: str, tmp_path: Path) -> None:
+    write_csv(tmp_path / "a1.csv", [["1", "x"]], ["id", "name"])
+    write_csv(tmp_path / "a2.csv", [["y", "2.5"]], ["name", "id"])
+    write_csv(tmp_path / "a[3].csv", [["3", "z", "new"]], ["id", "name", "more"])
+    ok("import", t, tmp_path / "a?.csv", tmp_path / "a[3].csv", tmp_path / "a1.csv")
+    assert rows_of(t) == [
+        {"id": 1.0, "name": "x", "more": None},
+        {"id": 2.5, "name": "y", "more": None},
+        {"id": 3.0, "name": "z", "more": "new"},
+    ]
+
+
+def test_cells_of_csv(t: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(
+        b'\xef\xbb\xbfid,"a ""b"", c"\r\n1,"two\r\nlines, and a comma"\r\n\r\n2,""\r\n3,\r\n4,NA\r\n5,"'
+        + "é€🎈".encode()
+        + b'"'
+    )
+    ok("import", t, tmp_path / "a.csv")
+    texts = [row['a "b", c'] for row in rows_of(t)]
+    assert texts == ["two\r\nlines, and a comma", "", None, "NA", "é€🎈"]
+    ok("import", t + "-n", tmp_path / "a.csv", "--null", "NA")
+    assert [row['a "b", c'] for row in rows_of(t + "-n")][3] is None
+
+
+def test_one_column_keeps_its_empty_lines(t: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n\n2\n")
+    ok("import", t, tmp_path / "a.csv")
+    assert [row["a"] for row in rows_of(t)] == [1, None, 2]
+
+
+@pytest.mark.parametrize(("ending", "delimiter", "options"), [(".tsv", "\t", []), (".csv", ";", ["-d", ";"])])
+def test_delimiters(t: str, tmp_path: Path, ending: str, delimiter: str, options: list[str]) -> None:
+    path = tmp_path / f"a{ending}"
+    path.write_text(f"a{delimiter}b\n1{delimiter}x,y\n")
+    ok("import", t, path, *options)
+    assert rows_of(t) == [{"a": 1, "b": "x,y"}]
+
+
+def test_what_somebody_says_outranks_the_guess(t: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('zip,at,n,x,tags,raw\n007,2026-01-31T10:00:00,5,1,"[1,2]",aGk=\n')
+    schema = "zip integer, at timestamp, n decimal(5,2), tags array<long>, raw binary, later string"
+    ok("import", t, tmp_path / "a.csv", "--schema", schema)
+    assert rows_of(t) == [
+        {
+            "zip": 7,
+            "at": datetime(2026, 1, 31, 10, tzinfo=UTC),
+            "n": Decimal("5.00"),
+            "x": 1,
+            "tags": [1, 2],
+            "raw": b"hi",
+            "later": None,
+        }
+    ]
+
+
+def test_json_keeps_the_digits_of_decimals(t: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"d": 0.1234567890123456789, "f": "NaN", "m": {"k": 1}}\n{"d": "1.5", "f": 2}\n')
+    schema = "d decimal(38,19), f double, m map<string,long>"
+    ok("import", t, tmp_path / "a.jsonl", "--schema", schema)
+    one, two = rows_of(t)
+    assert (one["d"], two["d"]) == (Decimal("0.1234567890123456789"), Decimal("1.5"))
+    assert one["f"] != one["f"]
+    assert (two["f"], one["m"], two["m"]) == (2.0, [("k", 1)], None)
+
+
+def test_an_existing_table_says_what_columns_are(t: str, tmp_path: Path) -> None:
+    ok("create", t, "--schema", "Id int, name string, at timestamp, score double")
+    (tmp_path / "a.csv").write_text("name,ID,at\n5,007,2026-01-31 10:00:00\n")
+    (tmp_path / "b.jsonl").write_text('{"id": 8, "name": 6, "score": 1}\n{"name": {"a": 1}}\n')
+    ok("import", t, tmp_path / "a.csv", "--no-create")
+    ok("import", t, tmp_path / "b.jsonl", "--no-create")
+    rows = rows_of(t)
+    assert [(row["Id"], row["name"]) for row in rows] == [(7, "5"), (8, "6"), (None, '{"a":1}')]
+
+
+def test_partitions_and_options(t: str, tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "a.csv", log_rows(200))
+    ok("import", t, path, "--partition-by", "level,host", "--option", "indexing.tokenizer.en_stem=message")
+    result = ok("describe", t, "--json").json
+    assert result["partitionBy"] == ["level", "host"]
+    assert result["properties"]["spark.indextables.indexing.tokenizer.en_stem"] == "message"
+    assert ok("count", t, "-q", "connections").out == "80\n"
+
+
+def test_a_column_can_be_kept_from_the_guess_of_words(t: str, tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "a.csv", log_rows(20))
+    ok("import", t, path, "--option", "indexing.typemap.message=string")
+    assert indexes_of(t)["message"] == "exact"
+
+
+def test_no_rows_are_no_commit(t: str, tmp_path: Path) -> None:
+    ok("create", t, "--schema", "a long, b string")
+    for content in ("", "a,b\n"):
+        (tmp_path / "a.csv").write_text(content)
+        result = ok("import", t, tmp_path / "a.csv", "--json").json
+        assert (result["rows"], result["version"], result["files"]) == (0, 0, 0)
+    (tmp_path / "a.csv").write_text("a,b\n")
+    ok("import", t + "-new", tmp_path / "a.csv", "--schema", "a long, b string")
+    assert Table.open(t + "-new").version == 0
+
+
+# What does not go in.
+
+BAD: list[tuple[str, bytes, str]] = [
+    ("a.csv", b"a,b\n1,2\n3\n", "a.csv, row 3: 1 cells, but the header has 2"),
+    ("a.csv", b"a,b\n1,2\n3,4,5\n", "a.csv, row 3: 3 cells, but the header has 2"),
+    ("a.csv", b"a,b\n1,x\n2,\xff\n", "a.csv, row 3, column b: not UTF-8"),
+    ("a.csv", b"a,\xff\n1,x\n", "a.csv, row 1: the header is not UTF-8"),
+    ("a.csv", b'a,b\n1,x\n2,"open\n3,y\n4,z\n', "a.csv: a quote is opened in row 3 and never closed"),
+    ("a.csv", b'a,"b\n1,x\n', "a.csv, row 1: the header cannot be read"),
+    ("a.csv", b"a,a\n1,2\n", "a.csv has column a twice"),
+    ("a.csv", b"a,A\n1,2\n", "a.csv has column A and a, which differ in letter case only"),
+    ("a.csv", b"a,\n1,2\n", "a.csv: column 2 has no name in the header"),
+    ("a.csv", b"", "a.csv: there is nothing to guess a schema from"),
+    ("a.csv", b"a,b\n", "a.csv: there are no rows to guess types from"),
+    ("a.csv", b"a;b\n1;2\n", "seems to have ';' between cells: give --delimiter"),
+    ("a.csv", "a,b\n1,2\n".encode("utf-16"), "a.csv is UTF-16"),
+    ("a.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 99)[:-9], "a.csv.gz: the gzip data is cut off or damaged"),
+    ("a.jsonl", b'{"a": 1}\n{"a": \n', "a.jsonl, line 2: not a JSON object in one line"),
+    ("a.jsonl", b'{"a": 1}\n[1]\n', "a.jsonl, line 2: list, but JSON lines have an object in each line"),
+    ("a.jsonl", b'[\n{"a": 1}\n]\n', "a.jsonl, line 1: not a JSON object in one line"),
+    ("a.jsonl", b'{"a": 1}\n\n{"a": "x"}\n', "a is a number in line 1 and a text in line 3: say what it is"),
+    ("a.jsonl", b'{"a": [1]}\n{"a": [1, {"b": 2}]}\n', "a.element is a number in line 1 and an object in line 2"),
+    ("a.jsonl", b'{"a": 9007199254740993}\n{"a": 0.5}\n', "a is a whole number in line 1 and a fraction in line 2"),
+    ("a.jsonl", b'{"a": NaN}\n', "a.jsonl, line 1: not a JSON object"),
+    ("a.jsonl", b'{"a": "\xff"}\n', "a.jsonl, line 1: not UTF-8"),
+    ("a.jsonl", b'{"a": 1, "A": 2}\n', "which differ in letter case only"),
+    ("a.jsonl", b"", "a.jsonl: there is nothing to guess a schema from"),
+    ("a.jsonl", b"[" * 5000 + b"\n", "a.jsonl, line 1: not a JSON object"),
+    ("a.parquet", b"PAR1 no", "a.parquet is not a Parquet file that can be read"),
+    ("a.txt", b"hello", "a.txt has no ending that tells its format"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), BAD, ids=[message[:40] for *_, message in BAD])
+def test_bad_files_leave_nothing_behind(t: str, tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    result = run("import", t, tmp_path / name)
+    assert result.code == BAD_INPUT
+    assert message in result.err
+    assert result.err.count("\n") == 1
+    assert not result.out
+    assert not exists(t)
+
+
+DECLARED: list[tuple[str, str, str, str]] = [
+    ("a.csv", "a,b\n1,x\n2,y\n", "b long", "row 2, column b: 'x' is not a whole number of 64 bits"),
+    ("a.csv", "a\n1\n300\n", "a byte", "row 3, column a: '300' is not a whole number of 8 bits"),
+    ("a.csv", "a\n1\n2026-02-30\n", "a date", "row 2, column a: '1' is not a date such as 2026-01-31"),
+    ("a.csv", "a\n1.555\n", "a decimal(5,2)", "'1.555' is not a number with 3 digits before the point and 2 after"),
+    ("a.csv", "a\n1e999\n", "a double", "'1e999' is not a number"),
+    ("a.csv", "a\n!\n", "a binary", "'!' is not base64"),
+    ("a.csv", "a,b\n1,[1\n", "b array<long>", "row 2, column b: '[1' is not JSON"),
+    ("a.jsonl", '{"a": 1}\n{"a": 1.5}\n', "a long", "line 2, column a: 1.5 is not a whole number of 64 bits"),
+    ("a.jsonl", '{"a": true}\n', "a long", "line 1, column a: true is not a whole number"),
+    ("a.jsonl", '{"a": 3000000000}\n', "a int", "line 1, column a: 3000000000 is not a whole number of 32 bits"),
+    ("a.jsonl", '{"a": [1, "x"]}\n', "a array<long>", "line 1, column a.element: 'x' is not a whole number"),
+    (
+        "a.jsonl",
+        '{"a": {}}\n{"a": {"c": 1}}\n',
+        "a struct<b:long>",
+        "line 2, column a.c: 1 is not one of its fields (b)",
+    ),
+    ("a.jsonl", '{"a": {"b": "x"}}\n', "a struct<b:long>", "column a.b: 'x' is not a whole number"),
+    ("a.jsonl", '{"a": 9007199254740993}\n', "a double", "9007199254740993 is not a number that is kept exactly"),
+    ("a.jsonl", '{"a": 1.555}\n', "a decimal(5,2)", "is not a number with 3 digits"),
+    ("a.jsonl", '{"a": "yesterday"}\n', "a timestamp", "'yesterday' is not a time such as 2026-01-31T12:00:00Z"),
+]
+
+
+@pytest.mark.parametrize("existing", [False, True])
+@pytest.mark.parametrize(("name", "content", "schema", "message"), DECLARED)
+def test_values_that_do_not_fit(
+    t: str, tmp_path: Path, name: str, content: str, schema: str, message: str, existing: bool
+) -> None:
+    (tmp_path / name).write_text(content)
+    if existing:
+        whole = schema if schema.startswith("a ") else f"a long, {schema}"
+        ok("create", t, "--schema", whole)
+        result = run("import", t, tmp_path / name)
+        assert Table.open(t).version == 0
+    else:
+        result = run("import", t, tmp_path / name, "--schema", schema)
+        assert not exists(t)
+    assert result.code == BAD_INPUT
+    assert f"{name}, " in result.err
+    assert message in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_a_late_misfit_says_which_row_and_commits_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_file, "_BLOCK", 4096)
+    monkeypatch.setattr(json_file, "_CHUNK", 4096)
+    ok("create", tmp_path / "t", "--schema", "a long, b string")
+    (tmp_path / "a.csv").write_text("a,b\n" + "1,x\n" * 7000 + "oops,x\n" + "1,x\n" * 7000)
+    (tmp_path / "a.jsonl").write_text('{"a":1}\n' * 7000 + '{"a":"oops"}\n' + '{"a":1}\n')
+    result = run("import", tmp_path / "t", tmp_path / "a.csv")
+    assert (result.code, "row 7002, column a: 'oops'" in result.err) == (BAD_INPUT, True), result
+    result = run("import", tmp_path / "t", tmp_path / "a.jsonl")
+    assert (result.code, "line 7001, column a: 'oops'" in result.err) == (BAD_INPUT, True), result
+    (tmp_path / "b.csv").write_text("a,b\n" + "1,x\n" * 7000 + "1\n")
+    assert "row 7002: 1 cells" in run("import", tmp_path / "t", tmp_path / "b.csv").err
+    assert Table.open(tmp_path / "t").version == 0
+    assert not list((tmp_path / "t").rglob("*.split"))
+
+
+def test_columns_that_the_table_does_not_have(t: str, tmp_path: Path) -> None:
+    ok("create", t, "--schema", "level string, n long not null")
+    (tmp_path / "a.csv").write_text("levle,n\nx,1\n")
+    (tmp_path / "a.jsonl").write_text('{"n": 1}\n{"n": 2, "extra": 1}\n')
+    (tmp_path / "b.csv").write_text("level,n\nx,\n")
+    pq.write_table(pa.table({"n": ["x"]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"n": [1.5]}), tmp_path / "b.parquet")
+    for name, message in (
+        ("a.csv", "a.csv has a column levle, which the table does not have: did you mean level?"),
+        ("a.jsonl", "a.jsonl, line 2, has a column extra, which the table does not have"),
+        ("b.csv", "b.csv, rows 1 to 1: column n is required"),
+        ("a.parquet", "a.parquet, row 1, column n: 'x' is not a whole number"),
+        ("b.parquet", "b.parquet, rows 1 to 1: column n is long (int64), the data has double"),
+    ):
+        result = run("import", t, tmp_path / name)
+        assert result.code == BAD_INPUT
+        assert message in result.err
+
+
+def test_what_cannot_be_asked_for(t: str, tmp_path: Path, logs: Path) -> None:
+    path = write_csv(tmp_path / "a.csv", log_rows(3))
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    (tmp_path / "d").mkdir()
+    for arguments, code, message in (
+        ((t, tmp_path / "nothing.csv"), BAD_INPUT, "nothing.csv does not exist"),
+        ((t, tmp_path / "*.parquet"), BAD_INPUT, "*.parquet matches no file"),
+        ((t, tmp_path / "d"), BAD_INPUT, "d is a directory"),
+        ((t, "s3://bucket/a.csv"), BAD_INPUT, "is not a local file"),
+        ((t, "-"), BAD_INPUT, "give --format"),
+        ((t, "-", path), BAD_INPUT, "imported alone"),
+        ((t, path, tmp_path / "a.jsonl"), BAD_INPUT, "import files of one format at a time"),
+        ((t, tmp_path / "a.jsonl", "-d", ";"), USAGE, "--delimiter and --null are for CSV"),
+        ((t, path, "-d", "ab"), USAGE, "one ASCII character"),
+        ((t, path, "--format", "xml"), USAGE, "xml"),
+        ((t, path, "--no-create"), NOT_FOUND, "there is no table"),
+        ((t, path, "-p", "nope"), USAGE, "partition column nope does not exist"),
+        ((t, path, "--schema", "ts tmie"), USAGE, "unknown type 'tmie'"),
+        ((t, path, "--option", "novalue"), USAGE, "key=value"),
+        ((logs, path, "-p", "level"), USAGE, "is not partitioned: leave --partition-by out"),
+        ((logs, path, "--schema", "ms string"), USAGE, "column ms is long, not string"),
+        ((logs, path, "--schema", "more string"), USAGE, "has no column more"),
+    ):
+        result = run("import", *arguments)
+        assert (result.code, message in result.err, result.err.count("\n")) == (code, True, 1), result
+        assert not exists(t)
+
+
+_cell = st.one_of(
+    st.none(),
+    st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8),
+    st.sampled_from(
+        [
+            "",
+            "1",
+            "01",
+            "true",
+            "2026-01-31",
+            "1e5",
+            "0.1",
+            "123456789012345678",
+            "0.1000000000000000055",
+            "NaN",
+            "-0",
+            "1.50",
+            "null",
+            '"',
+            "a,b",
+            "x\ny",
+            "\r\n",
+        ]
+    ),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(_cell, _cell), min_size=1, max_size=12))
+def test_whatever_csv_holds_comes_out_again(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, Any]]
+) -> None:
+    """Each text is the same text again, or a value of a type whose text it was."""
+    directory = tmp_path_factory.mktemp("csv")
+    quoted = ["" if cell is None else '"' + cell.replace('"', '""') + '"' for row in rows for cell in row]
+    lines = [",".join(quoted[place : place + 2]) for place in range(0, len(quoted), 2)]
+    (directory / "a.csv").write_text("a,b\n" + "\n".join(lines) + "\n", encoding="utf-8", newline="")
+    guess = csv_file.CsvFiles().look([csv_file.Source("a.csv", directory / "a.csv")], None, lambda _: None)
+    assert guess.rows == len(rows)
+    batches = list(
+        csv_file.CsvFiles().batches([csv_file.Source("a.csv", directory / "a.csv")], guess.schema, lambda _: None)
+    )
+    found = pa.Table.from_batches(batches).to_pylist()
+    for row, (a, b) in zip(found, rows, strict=True):
+        assert same(row["a"], a), (row, a)
+        assert same(row["b"], b), (row, b)
+
+
+def same(value: Any, text: str | None) -> bool:
+    if value is None or text is None:
+        return value is text
+    if isinstance(value, bool):
+        return text.lower() == str(value).lower()
+    if isinstance(value, int | Decimal):
+        return str(value) == text
+    if isinstance(value, float):
+        return text == "NaN" if value != value else Decimal(repr(value)) == Decimal(text)
+    return str(value) == text
+
+
+def test_bytes_go_in_as_they_come_out(t: str, tmp_path: Path) -> None:
+    data = {"raw": bytes(range(256))}
+    Table.create(t, pa.schema([("raw", pa.binary())])).append(pa.Table.from_pylist([data]))
+    line = ok("scan", t, "--json").out
+    assert json.loads(line)["raw"] == base64.b64encode(data["raw"]).decode()
+    ok("import", t + "-copy", "-", "-f", "jsonl", "-s", "raw binary", stdin=line.encode())
+    assert rows_of(t + "-copy") == [data]
