@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
-DEVELOP := test,check,demo
+DEVELOP := test,check
 
 # uv installs in a sixth of pip's time; where it cannot reach the index that pip was told of, pip does it
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check

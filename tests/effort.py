@@ -1,4 +1,4 @@
-"""How many examples a property test draws: few in every run, since each run draws others, and ten times as many under `make examples`."""
+"""How many examples a property test draws: few, since each run draws others, and ten times as many under `make examples`."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ SIGNATURES = {
     "search": "(self, query, columns=None, where=None, limit=10, snippets=None)",
     "explain": "(self, query)",
     "count": "(self, where=None, query=None)",
+    "aggregate": "(self, by=(), metrics=mappingproxy({'n': 'count'}), where=None, query=None)",
     "history": "(self, limit=None)",
     "changes": "(self, since)",
     "log": "(self, include_all=False)",
