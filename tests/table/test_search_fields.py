@@ -79,7 +79,7 @@ def rows() -> list[dict[str, Any]]:
     return made
 
 
-@pytest.fixture(scope="module", params=[1, 3, "merged"])
+@pytest.fixture(scope="module", params=[1, "merged"])
 def table(request: pytest.FixtureRequest) -> Table:
     pieces = 3 if request.param == "merged" else request.param
     made = Table.create(f"memory://{uuid.uuid4().hex}/table", SCHEMA, options=OPTIONS)

@@ -23,6 +23,7 @@ from indextables.core.predicate import TRUE, Constant, Predicate, columns_of, ev
 from indextables.split.answers import NOTHING, Answer, all_answers, any_answer, without
 from indextables.split.footer import Source
 from indextables.split.hits import RowNumbers, count_of, rows_of
+from indextables.split.native import translated
 from indextables.split.plan import fold, plan_predicate
 from indextables.split.plan_leaf import IndexView
 from indextables.split.query.bind import (
@@ -56,7 +57,11 @@ class Match:
     take: Take
 
     def count(self, bound: Bound) -> int:
-        """How many rows there are."""
+        """How many rows there are. For one word the index has it written down."""
+        if isinstance(bound, Words) and len(bound.words) == 1 and bound.field.column not in self.constants:
+            self._check_mapping(bound)
+            with translated(self.view.split, "counting in its index"):
+                return int(self.view.searcher.doc_freq(bound.field.name, bound.words[0]))
         answer = self.answer(bound)
         if answer.exact:
             return count_of(self.view.searcher, answer.query, split=self.view.split)
