@@ -510,3 +510,29 @@ def test_bytes_go_in_as_they_come_out(t: str, tmp_path: Path) -> None:
     assert json.loads(line)["raw"] == base64.b64encode(data["raw"]).decode()
     ok("import", t + "-copy", "-", "-f", "jsonl", "-s", "raw binary", stdin=line.encode())
     assert rows_of(t + "-copy") == [data]
+
+
+def test_a_string_column_of_json_keeps_what_was_written(t: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(
+        '{"a":1.50,"b":1,"c":[1.5],"d":{"k":2.50}}\n{"a":12345678901234567890.123456,"b":2.25,"c":"x","d":null}\n'
+    )
+    ok("import", t, path, "--schema", "a string, b decimal(10,2), c string, d string")
+    assert rows_of(t) == [
+        {"a": "1.50", "b": Decimal("1.00"), "c": "[1.5]", "d": '{"k":2.50}'},
+        {"a": "12345678901234567890.123456", "b": Decimal("2.25"), "c": "x", "d": None},
+    ]
+
+
+def test_a_number_that_a_float_does_not_reach_is_an_error(t: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"a":1.5}\n{"a":1e39}\n')
+    answer = run("import", t, tmp_path / "a.jsonl", "--schema", "a float")
+    assert answer.code == BAD_INPUT
+    assert "line 2" in answer.err
+    assert not exists(t)
+
+
+def test_what_is_nested_too_deeply_is_an_error(t: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"a":' * 900 + "1" + "}" * 900 + "\n")
+    assert run("import", t, tmp_path / "a.jsonl").code in (BAD_INPUT, USAGE)
+    assert not exists(t)

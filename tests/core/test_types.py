@@ -481,3 +481,12 @@ def test_deep_nesting_is_refused_without_a_crash() -> None:
     for check in (lambda schema: validate_schema(schema, ()), arrow_to_spark_json):
         with pytest.raises(SchemaError, match="column a is nested deeper than 100 levels"):
             check(fields(a=arrow))
+
+
+def test_structs_that_nobody_could_read_again_are_refused() -> None:
+    kind: pa.DataType = pa.int64()
+    for _ in range(23):
+        kind = pa.struct([("x", kind)])
+    validate_schema(pa.schema([("a", kind)]), [])
+    with pytest.raises(SchemaError, match="24 levels"):
+        validate_schema(pa.schema([("a", pa.struct([("x", kind)]))]), [])

@@ -31,7 +31,11 @@ def float_steps(column: str, width: float) -> KeyOf:
         value = row[column]
         if value is None or not math.isfinite(value):
             return same(value)
-        return same(math.floor(value / width) * width)
+        steps = value / width
+        if abs(steps) >= 2**53:
+            return same(value)
+        first = math.floor(steps) * width
+        return same(first if first <= value else (math.floor(steps) - 1) * width)
 
     return key
 

@@ -402,3 +402,27 @@ def test_a_bucket_below_the_least_number_is_an_error() -> None:
     with pytest.raises(QueryError, match="before the least int64"):
         table.aggregate("histogram(x, 10)")
     assert table.aggregate("histogram(x, 2)").column("n").to_pylist() == [1, 1]
+
+
+def test_a_bucket_of_doubles_begins_below_its_numbers() -> None:
+    table = Table.create(f"memory://{uuid.uuid4().hex}/table", pa.schema([("x", pa.float64())]))
+    numbers = [6.999999999999999, 7.0, 1e308, -1e308, math.inf, 0.3]
+    table.append(pa.table({"x": numbers}))
+    found = table.aggregate("histogram(x, 0.7)").column(0).to_pylist()
+    assert found == [-1e308, 0.0, 9 * 0.7, 10 * 0.7, 1e308, math.inf]
+
+
+@pytest.mark.parametrize("by", ["date_histogram(at, '999999999 days')", "range(cost, 0, 'NaN')"])
+def test_what_is_too_large_is_said(logs: Table, by: str) -> None:
+    with pytest.raises(QueryError):
+        logs.aggregate(by)
+
+
+def test_a_handle_never_goes_back(logs: Table) -> None:
+    """A reader that began before another thread's commit ends after it."""
+    table = Table.create(f"memory://{uuid.uuid4().hex}/table", pa.schema([("x", pa.int64())]))
+    before = table._snapshot
+    table.append(pa.table({"x": [1]}))
+    table._move(before, before)
+    assert table.version == 1
+    assert table.count() == 1

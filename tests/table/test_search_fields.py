@@ -281,3 +281,13 @@ def test_a_split_without_the_column_has_nothing() -> None:
     for query in ("tags:a", "client:10.0.0.1", "payload.a:b", "sizes:>0"):
         assert table.count(query=query) == 0
         assert table.count(query=f"NOT {query}") == 1
+
+
+def test_numbers_in_json_are_exact() -> None:
+    table = Table.create(f"memory://{uuid.uuid4().hex}/table", SCHEMA, options=OPTIONS)
+    numbers = ["9007199254740992.0", "9007199254740993", "0.1"]
+    rows = [{"id": n, "payload": f'{{"n": {text}}}'} for n, text in enumerate(numbers)]
+    table.append(pa.Table.from_pylist(rows, schema=pa.schema([SCHEMA.field("id"), SCHEMA.field("payload")])))
+    for query, ids in {"9007199254740993": [1], "9007199254740992": [0], "0.1": [2]}.items():
+        assert table.scan(["id"], query=f"payload.n:{query}").read_all().column("id").to_pylist() == ids
+    assert table.count(query='payload.n:"0001-01-01T00:00:00+10:00"') == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import warnings
@@ -12,7 +13,7 @@ from typing import Any, Final
 import typer
 
 from indextables.cli.answers import Answer
-from indextables.cli.errors import BUG, INTERRUPTED, NOTHING_FOUND, OK, PIPE_CLOSED, USAGE, exit_code
+from indextables.cli.errors import BAD_INPUT, BUG, INTERRUPTED, NOTHING_FOUND, OK, PIPE_CLOSED, USAGE, exit_code
 from indextables.cli.render.renderer import Renderer
 from indextables.cli.render.screen import Output, Screen
 from indextables.core.errors import IndexTablesError, LogWarning
@@ -56,7 +57,12 @@ def _misused(error: Any, given: Sequence[str]) -> int:
     command = context.command_path if context is not None else PROGRAM
     message = error.format_message().rstrip(".").replace("\n", " ")
     message = f"{message[:1].lower()}{message[1:]} (see {command} --help)"
-    renderer = Renderer(Screen.standard(), Output.JSON if "--json" in given or "-o=json" in given else Output.TSV)
+    pairs = set(itertools.pairwise(given))
+    wanted = {"--json", "--output=json", "-o=json", "-ojson"} & set(given) or pairs & {
+        ("-o", "json"),
+        ("--output", "json"),
+    }
+    renderer = Renderer(Screen.standard(), Output.JSON if wanted else Output.TSV)
     renderer.problem("UsageError", message, USAGE)
     return USAGE
 
@@ -74,6 +80,9 @@ def perform(work: Work, output: Output | None, *, json: bool, header: bool = Tru
         code = exit_code(error)
         renderer.error(error, code)
         return code
+    except RecursionError:
+        renderer.problem("InputError", "what was given is nested too deeply to be read", BAD_INPUT)
+        return BAD_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -40,6 +40,7 @@ _PYSPARK_METADATA = b"SPARK::metadata::json"
 
 _MAX_DEPTH = 100
 _MAX_LISTS = 12
+_MAX_LEVELS = 24
 
 
 @lru_cache(maxsize=128)
@@ -84,6 +85,12 @@ def validate_schema(schema: pa.Schema, partition_by: Sequence[str]) -> None:
                 "or store it as text",
                 column=field.name,
             )
+        if _levels(field.type) > _MAX_LEVELS:
+            raise SchemaError(
+                f"column {field.name} has fields inside each other, more than {_MAX_LEVELS} levels deep, which cannot be read "
+                "again; make it flatter, or store it as text",
+                column=field.name,
+            )
     fields = {field.name: _spark_field(field, (field.name,)) for field in schema}
     for number, name in enumerate(partition_by):
         if name not in fields:
@@ -93,6 +100,11 @@ def validate_schema(schema: pa.Schema, partition_by: Sequence[str]) -> None:
         _check_partition_type(fields[name])
     if len(partition_by) == len(fields):
         raise SchemaError("all columns are partition columns, a table needs at least one column that is not")
+
+
+def _levels(arrow: pa.DataType) -> int:
+    """How many types lie inside each other at most."""
+    return 1 + max((_levels(arrow.field(number).type) for number in range(arrow.num_fields)), default=0)
 
 
 def _list_levels(arrow: pa.DataType) -> int:

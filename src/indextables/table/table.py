@@ -110,7 +110,8 @@ class Table:
     def refresh(self) -> Table:
         """Move to the newest version. A table opened at a version or a time stays where it is."""
         if not self._travelled:
-            self._snapshot = refresh(self._log, self._snapshot)
+            before = self._snapshot
+            self._move(before, refresh(self._log, before))
         return self
 
     def commit_files(
@@ -191,7 +192,9 @@ class Table:
         limits = Limits(size, threshold, max_source_splits_per_merge, max_dest_splits)
         self.refresh()
         chosen = None if where is None else over_partitions(where, self._snapshot, "merge_splits", "merged")
-        self._snapshot, merged = merge_splits(self._log, self._snapshot, limits, chosen, progress)
+        before = self._snapshot
+        after, merged = merge_splits(self._log, before, limits, chosen, progress)
+        self._move(before, after)
         return merged
 
     def prewarm(self, where: str | None = None) -> Prewarmed:
@@ -201,13 +204,16 @@ class Table:
         """
         from indextables.table.prewarm import prewarm
 
-        self._snapshot, done = prewarm(self._log, self._snapshot, self._predicate(where))
+        before = self._snapshot
+        after, done = prewarm(self._log, before, self._predicate(where))
+        self._move(before, after)
         return done
 
     def _moved_to(self, done: Committed) -> Commit:
-        self._snapshot = done.snapshot
+        before = self._snapshot
+        self._move(before, done.snapshot)
         if done.written:
-            self._snapshot = after_commit(self._log, done.snapshot)
+            self._move(done.snapshot, after_commit(self._log, done.snapshot))
         return Commit(done.snapshot.version, done.txn_id, done.metrics or {}, done.written, done.reason)
 
     def checkpoint(self) -> Checkpointed:
@@ -226,8 +232,10 @@ class Table:
 
     def files(self, where: str | None = None) -> pa.Table:
         """Live files, without those that cannot hold a row for which `where` (SQL) is true."""
-        self._snapshot, files = read_files(self._log, self._snapshot, self._predicate(where))
-        return with_doc_mappings(files, self._snapshot.registry)
+        before = self._snapshot
+        after, files = read_files(self._log, before, self._predicate(where))
+        self._move(before, after)
+        return with_doc_mappings(files, after.registry)
 
     def scan(
         self,
@@ -245,7 +253,9 @@ class Table:
 
         if limit is not None and _whole_number("limit", limit) < 0:
             raise OptionError(f"limit is {limit}, but must be 0 or more")
-        self._snapshot, reader = scan(self._log, self._snapshot, columns, self._predicate(where), limit, query)
+        before = self._snapshot
+        after, reader = scan(self._log, before, columns, self._predicate(where), limit, query)
+        self._move(before, after)
         return reader
 
     def search(
@@ -265,9 +275,9 @@ class Table:
 
         if _whole_number("limit", limit) < 0:
             raise OptionError(f"limit is {limit}, but must be 0 or more")
-        self._snapshot, found = search(
-            self._log, self._snapshot, query, columns, self._predicate(where), limit, snippets
-        )
+        before = self._snapshot
+        after, found = search(self._log, before, query, columns, self._predicate(where), limit, snippets)
+        self._move(before, after)
         return found
 
     def explain(self, query: str) -> str:
@@ -278,7 +288,9 @@ class Table:
 
     def count(self, where: str | None = None, query: str | None = None) -> int:
         """How many rows `where` (SQL) is true for and `query` finds, or how many there are: from the log alone where it knows."""
-        self._snapshot, rows = count(self._log, self._snapshot, self._predicate(where), query)
+        before = self._snapshot
+        after, rows = count(self._log, before, self._predicate(where), query)
+        self._move(before, after)
         return rows
 
     def aggregate(
@@ -296,8 +308,15 @@ class Table:
         """
         from indextables.table.aggregate import aggregate
 
-        self._snapshot, groups = aggregate(self._log, self._snapshot, by, metrics, self._predicate(where), query)
+        before = self._snapshot
+        after, groups = aggregate(self._log, before, by, metrics, self._predicate(where), query)
+        self._move(before, after)
         return groups
+
+    def _move(self, before: Snapshot, after: Snapshot) -> None:
+        """To what was looked at, unless another thread moved on meanwhile: a handle never goes back."""
+        if self._snapshot is before or after.version > self._snapshot.version:
+            self._snapshot = after
 
     def _predicate(self, where: str | None) -> Predicate | None:
         if where is None:

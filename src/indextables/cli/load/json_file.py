@@ -34,7 +34,7 @@ class JsonFiles:
         guesses: dict[str, JsonGuess] = {}
         rows = 0
         for source in sources:
-            for numbers, objects in _chunks(source, told, exact=_has_decimal(schema)):
+            for numbers, objects in _chunks(source, told, exact=_keeps_digits(schema)):
                 rows += len(objects)
                 for name in _names(objects):
                     guess = guesses.setdefault(name, JsonGuess(name))
@@ -61,7 +61,7 @@ class JsonFiles:
         """The rows in the types of a table's columns."""
         columns = Columns(schema)
         for source in sources:
-            for numbers, objects in _chunks(source, told, exact=_has_decimal(schema)):
+            for numbers, objects in _chunks(source, told, exact=_keeps_digits(schema)):
                 places: dict[str, str] = {}
                 for name in _names(objects):
                     line = next(n for n, row in zip(numbers, objects, strict=True) if name in row)
@@ -130,5 +130,6 @@ def _converted(values: Sequence[Any], field: pa.Field, source: Source, numbers: 
         raise misfit_error(f"{source.name}, line {numbers[misfit.index]}", field, misfit) from None
 
 
-def _has_decimal(schema: pa.Schema) -> bool:
-    return any("decimal" in str(field.type) for field in schema)
+def _keeps_digits(schema: pa.Schema) -> bool:
+    """Whether a column shows fractions as they were written."""
+    return any("decimal" in str(field.type) or "string" in str(field.type) for field in schema)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.cli.load.texts import Misfit, expected, read_texts
 
@@ -16,6 +17,7 @@ _kinds = pa.types
 _NONE: Final = type(None)
 _EXACT: Final = 1 << 53
 _NO_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
+_ENCODE: Final = msgspec.json.Encoder(decimal_format="number").encode
 
 
 def column(values: Sequence[Any], arrow: pa.DataType) -> pa.Array:
@@ -31,7 +33,7 @@ def column(values: Sequence[Any], arrow: pa.DataType) -> pa.Array:
         _check(values, found, (int,), arrow)
         return _whole_numbers(values, arrow)
     if _kinds.is_floating(arrow):
-        return pa.array(_numbers(values, found, arrow), pa.float64()).cast(arrow)
+        return _floats(values, pa.array(_numbers(values, found, arrow), pa.float64()), arrow)
     if _kinds.is_decimal(arrow):
         return _decimals(values, found, arrow)
     if _kinds.is_list(arrow):
@@ -48,7 +50,7 @@ def column(values: Sequence[Any], arrow: pa.DataType) -> pa.Array:
 
 
 def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if value is None or isinstance(value, str) else _ENCODE(value).decode()
 
 
 def _check(values: Sequence[Any], found: set[type], allowed: tuple[type, ...], arrow: pa.DataType) -> None:
@@ -79,6 +81,15 @@ def _numbers(values: Sequence[Any], found: set[type], arrow: pa.DataType) -> lis
         else:
             raise Misfit(index, value, expected(arrow) + (" that is kept exactly" if kind is int else ""))
     return numbers
+
+
+def _floats(values: Sequence[Any], numbers: pa.Array, arrow: pa.DataType) -> pa.Array:
+    made = numbers.cast(arrow)
+    lost = pc.and_(pc.is_inf(made), pc.is_finite(numbers))
+    if pc.any(lost).as_py():
+        index = pc.index(lost, True).as_py()
+        raise Misfit(index, values[index], expected(arrow))
+    return made
 
 
 def _decimals(values: Sequence[Any], found: set[type], arrow: pa.DataType) -> pa.Array:

@@ -213,6 +213,8 @@ def _date_histogram(call: _Call, schema: pa.Schema) -> tuple[Column, Bucket]:
     if is_date and unit not in {"day", "week"}:
         call.fail(f"{column} is a date, its smallest interval is a day")
     width, origin = count * _MICROSECONDS[unit], (_MONDAY * _DAY if unit == "week" else 0)
+    if width >= 2**63:
+        call.fail(f"the interval {interval!r} is longer than all time that a timestamp has")
     return column, Steps(width // _DAY, origin // _DAY) if is_date else Steps(width, origin)
 
 
@@ -230,6 +232,8 @@ def _range(call: _Call, schema: pa.Schema) -> tuple[Column, Bucket]:
         except PredicateError as error:
             call.fail(str(error))
         coerced = edges[-1].value.value if isinstance(edges[-1], Comparison) and isinstance(value, str) else value
+        if isinstance(coerced, float) and coerced != coerced:
+            call.fail("NaN is no edge: it is greater than every number")
         if values and not values[-1] < coerced:
             call.fail(f"the edge {value} does not lie above {texts[-1]}")
         values.append(coerced)

@@ -44,7 +44,7 @@ def key_values(key: Key, rows: pa.RecordBatch) -> pa.Array:
         case Steps():
             return _steps(values, key.bucket, key)
         case FloatSteps(width):
-            return one_zero(pc.multiply(pc.floor(pc.divide(values, width)), width))
+            return _float_steps(values, width)
         case Calendar(unit):
             return _calendar(values, unit, key)
         case Ranges(edges):
@@ -80,6 +80,18 @@ def _steps(values: Any, steps: Steps, key: Key) -> pa.Array:
     if np.any(numbers < least + over):
         _too_small(key)
     return from_whole(numbers - over, missing, key.type)
+
+
+def _float_steps(values: Any, width: float) -> pa.Array:
+    """The first number of each bucket. Where doubles lie further apart than buckets, each number is its own."""
+    numbers = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.floor(numbers / width)
+        first = steps * width
+        first = np.where(first > numbers, (steps - 1) * width, first)
+    fine = np.isfinite(numbers) & (np.abs(steps) < 2.0**MANTISSA_BITS)
+    missing = values.is_null().to_numpy(zero_copy_only=False)
+    return one_zero(pa.array(np.where(fine, first, numbers), pa.float64(), mask=missing))
 
 
 def _calendar(values: Any, unit: str, key: Key) -> pa.Array:

@@ -418,13 +418,14 @@ def _json_values(text: str) -> Iterator[bool | int | float | dt.datetime]:
     if _NUMBER.fullmatch(text):
         if "." not in text and -(2**63) <= int(text) < 2**63:
             yield int(text)
-        yield float(text)
+        if "." in text or float(text) == int(text):
+            yield float(text)
     try:
-        moment = dt.datetime.fromisoformat(text) if _MOMENT.fullmatch(text) else None
-    except ValueError:
+        moment = dt.datetime.fromisoformat(text).astimezone(dt.UTC) if _MOMENT.fullmatch(text) else None
+    except (ValueError, OverflowError):  # no moment, or one outside of the years 1 to 9999
         moment = None
     if moment is not None:
-        yield moment.astimezone(dt.UTC).replace(tzinfo=None, microsecond=0)
+        yield moment.replace(tzinfo=None, microsecond=0)
 
 
 def _spelled(name: str, names: Sequence[str]) -> list[str]:
