@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-JOBS   ?= 2
+# on two processors: some tests wait for a disk, or for other processes
+JOBS   ?= 3
 DEVELOP := test,check
 
 # uv installs in a sixth of pip's time; where it cannot reach the index that pip was told of, pip does it

@@ -8,4 +8,4 @@ EFFORT = int(os.environ.get("EFFORT", "1"))
 
 
 def examples(usual: int) -> int:
-    return usual * EFFORT
+    return max(3, usual // 2) if EFFORT == 1 else usual * EFFORT

@@ -60,7 +60,7 @@ def test_no_schedule_breaks_a_rule_at_length(block: int, record_property: Any) -
 
 @pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != "general"])
 def test_the_real_code_survives_the_scenarios_made_for_bugs(scenario: str, record_property: Any) -> None:
-    simulate(scenario, range(6), record_property)
+    simulate(scenario, range(3), record_property)
 
 
 @pytest.mark.stress
@@ -91,7 +91,7 @@ def test_a_seed_replays_in_another_process_whatever_its_hash_seed_is() -> None:
     here = digests()
     code = "from sim.test_simulation import digests; print(digests())"
     tests = Path(__file__).parent.parent
-    for hash_seed in ("1", "2"):
+    for hash_seed in ["2"]:
         paths = os.pathsep.join([str(tests), str(tests.parent / "src")])
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
