@@ -150,11 +150,6 @@ def run_storm(tmp_path: Path, *, workers: int, kills: int, seconds: float) -> No
         assert verify_files(entry, wanted[entry.name])
 
 
-@pytest.mark.slow
-def test_a_storm_with_kills(tmp_path: Path) -> None:
-    run_storm(tmp_path, workers=2, kills=3, seconds=1)
-
-
 @pytest.mark.stress
 def test_a_long_storm_with_kills(tmp_path: Path) -> None:
     run_storm(tmp_path, workers=4, kills=500, seconds=20)
