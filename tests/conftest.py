@@ -21,6 +21,7 @@ def pytest_collection_finish() -> None:
     """The thousands of tests themselves are never garbage: looking through them again and again costs a tenth of the time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
 
 
 __all__ = ["pytest_collection_finish", "pytest_terminal_summary"]
