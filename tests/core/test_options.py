@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -162,6 +163,7 @@ def test_all_problems_are_reported_at_once() -> None:
         (opt.LOG_RETENTION_DURATION, "500ms", 500, "500"),
         (opt.LOG_RETENTION_DURATION, "1.5 Hours", 5_400_000, "5400000"),
         (opt.LOG_RETENTION_DURATION, timedelta(weeks=2), 1_209_600_000, "1209600000"),
+        (opt.MERGE_TARGET_SIZE, np.int64(1 << 30), 1 << 30, str(1 << 30)),
         (opt.SAFETY_AGE_HOURS, 72, 72.0, "72"),
         (opt.SAFETY_AGE_HOURS, "3 days", 72.0, "72"),
         (opt.SAFETY_AGE_HOURS, "90m", 1.5, "1.5"),

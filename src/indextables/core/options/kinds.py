@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from numbers import Integral
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
@@ -35,8 +36,10 @@ def to_text(value: Any) -> str:
             return value.strip()
         case bool():
             return "true" if value else "false"
-        case int() | float() | PurePath():
+        case float() | PurePath():
             return str(value)
+        case Integral():  # also those of numpy and pandas
+            return str(int(value))
         case timedelta():
             return f"{value // timedelta(milliseconds=1)}ms"
         case list() | tuple() | set() | frozenset() if all(isinstance(item, str) for item in value):
