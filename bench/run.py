@@ -1,8 +1,9 @@
 """The benchmark: our log beside deltalake's and pyiceberg's, our splits and searches beside lance, DuckDB over Parquet and
-Tantivy, in the same run, on the same disk.
+Tantivy, and Spark over our tables beside Spark over Parquet, in the same run, on the same disk.
 
-    python bench/run.py                 all of it, about half an hour
-    python bench/run.py --only states   one part of it: `log` (commits and version files), `states`, `splits` (rows) or `search`
+    python bench/run.py                 all of it, about an hour
+    python bench/run.py --only states   one part of it: `log` (commits and version files), `states`, `splits` (rows), `search`
+                                        or `spark`
     python bench/run.py --quick         a tenth of the size, to see that it works; no verdicts
 
 Absolute times belong to the machine; the ratios are what is compared. Results are also written to .bench/results.json.
@@ -23,6 +24,7 @@ from pathlib import Path
 
 import measure
 import search
+import spark_session
 import splits
 import states
 from measure import Spread, Worker, once
@@ -38,8 +40,8 @@ MODULES = {OURS: "ours", DELTA: "delta", ICEBERG: "iceberg"}
 SUBJECTS = list(MODULES)
 HOME = Path(__file__).resolve().parent.parent / ".bench"
 BATCH = 100
-PARTS = ("log", "states", "splits", "search")
-_FOLDERS = {"search": "splits"}
+PARTS = ("log", "states", "splits", "search", "spark")
+_FOLDERS = {"search": "splits", "spark": "splits"}
 """Parts that use the tables of another one, where it has left them."""
 console = Console()
 
@@ -260,7 +262,14 @@ def _of_search(data: Path, quick: bool) -> Part:
     return Part(list(rows.values()), search.SUBJECTS, search.notes(), search.goals(rows))
 
 
-_MEASURE = {"log": _of_log, "states": _of_states, "splits": _of_splits, "search": _of_search}
+def _of_spark(data: Path, quick: bool) -> Part:
+    sizes = spark_session.Sizes.of(quick)
+    spark_session.build(data, sizes, _say)
+    rows = spark_session.measured(data, sizes)
+    return Part(list(rows.values()), spark_session.SUBJECTS, spark_session.notes(), spark_session.goals(rows))
+
+
+_MEASURE = {"log": _of_log, "states": _of_states, "splits": _of_splits, "search": _of_search, "spark": _of_spark}
 
 
 def _say(text: str) -> None:
@@ -274,6 +283,8 @@ def versions_of(parts: Sequence[str]) -> dict[str, str]:
         packages |= splits.VERSIONS
     if "search" in parts:
         packages |= search.VERSIONS
+    if "spark" in parts:
+        packages |= spark_session.VERSIONS
     return {OURS: __version__, **{name: version(package) for name, package in packages.items()}}
 
 
