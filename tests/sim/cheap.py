@@ -17,9 +17,9 @@ from unittest import mock
 import pyarrow as pa
 
 import indextables.split.upload as upload_module
-import indextables.table.ingest as ingest_module
 import indextables.table.merge_splits as merge_module
 import indextables.table.uploads as uploads_module
+import indextables.table.write_tasks as write_tasks_module
 from indextables.core.parallel import Workers
 from indextables.core.types import arrow_to_spark_json
 from indextables.log.commit import Committed, commit
@@ -114,7 +114,7 @@ def _noted(log: TableLog, *what: Any, **more: Any) -> Committed:
 def cheap_splits() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for module, name, instead in (
-            (ingest_module, "write_split", _write_split),
+            (write_tasks_module, "write_split", _write_split),
             (merge_module, "merge", _merge),
             (merge_module, "_COMMIT_EVERY_SECONDS", COMMIT_EVERY_SECONDS),
             (upload_module, "ONE_REQUEST", ONE_REQUEST),

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import indextables.table.ingest as ingest_module
 import indextables.table.merge_splits as merge_module
+import indextables.table.write_tasks as write_tasks_module
 from indextables.core.parallel import Workers
 from indextables.split.container import Sealed
 from indextables.split.merge import BrokenSource, Target, merge
@@ -102,5 +102,5 @@ def _really_merged(directory: Path, sources: Sequence[SplitReader], target: Targ
 
 
 def build_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest_module, "write_split", _write)
+    monkeypatch.setattr(write_tasks_module, "write_split", _write)
     monkeypatch.setattr(merge_module, "merge", _merge)

@@ -120,7 +120,7 @@ def decide(change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> De
         latest = current.latest_txn(change.txn.app_id)
         if latest is not None and latest.version >= change.txn.version:
             return Decision(None, f"batch {change.txn.version} of {change.txn.app_id} is in the table already")
-    _check_metadata(change, read.metadata, current.metadata, read.url)
+    check_metadata(change, read.metadata, current.metadata, read.url)
     removes = _removes(change, current)
     adds = list(change.adds)
     if change.groups:
@@ -173,7 +173,8 @@ def _live_groups(change: Change, current: Snapshot) -> list[MergeGroup]:
     return [group for group in change.groups if live.issuperset(group.sources)]
 
 
-def _check_metadata(change: Change, read: MetadataAction, current: MetadataAction, url: str) -> None:
+def check_metadata(change: Change, read: MetadataAction, current: MetadataAction, url: str) -> None:
+    """Raise MetadataChanged if the table's metadata became another since `read`, in a way that the change depends on."""
     if without_schemas(read) == without_schemas(current):
         return
     if change.metadata is not None:

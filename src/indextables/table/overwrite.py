@@ -37,14 +37,14 @@ def overwrite(
     return ingest(
         log,
         snapshot,
-        _inside(rows, predicate),
+        inside(rows, predicate),
         parameters={**parameters, "predicate": to_sql(predicate)},
         replaced=Replace(predicate),
         progress=progress,
     )
 
 
-def _inside(batches: Iterable[pa.RecordBatch], predicate: Predicate) -> Iterator[pa.RecordBatch]:
+def inside(batches: Iterable[pa.RecordBatch], predicate: Predicate) -> Iterator[pa.RecordBatch]:
     """The batches, as long as the predicate is true for each row."""
     named = sorted({column.name for column in columns_of(predicate)})
     seen = 0

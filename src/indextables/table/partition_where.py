@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from indextables.core.errors import PredicateError
-from indextables.core.predicate import Predicate, columns_of, parse_predicate
+from indextables.core.predicate import Column, Predicate, all_of, any_of, columns_of, compare, member, parse_predicate
+from indextables.core.values import from_text
 from indextables.log.snapshot import Snapshot
 
 
@@ -14,15 +18,46 @@ def over_partitions(where: Any, snapshot: Snapshot, verb: str, done: str) -> Pre
 
     Raises PredicateError for any other column.
     """
+    columns = tuple(snapshot.metadata.partition_columns)
+    return partition_predicate(where, snapshot.schema, columns, f"{verb}(where={where!r})", done)
+
+
+def partition_predicate(where: Any, schema: pa.Schema, columns: Sequence[str], asked: str, done: str) -> Predicate:
+    """Parse SQL over the partition columns of a table that need not exist yet. `asked` is how the caller said it."""
     if not isinstance(where, str):
         raise PredicateError(f"where is SQL text, such as \"day = '2024-01-31'\", not {type(where).__name__}")
-    predicate = parse_predicate(where, snapshot.schema)
-    partitions = tuple(snapshot.metadata.partition_columns)
-    others = sorted({column.name for column in columns_of(predicate)} - set(partitions))
+    predicate = parse_predicate(where, schema)
+    others = sorted({column.name for column in columns_of(predicate)} - set(columns))
     if others:
         raise PredicateError(
-            f"{verb}(where={where!r}) asks for {', '.join(others)}, but only whole partitions are {done}, selected by "
-            f"their partition columns ({', '.join(partitions) or 'this table has none'}); a split may hold other rows too",
+            f"{asked} asks for {', '.join(others)}, but only whole partitions are {done}, selected by "
+            f"their partition columns ({', '.join(columns) or 'this table has none'}); a split may hold other rows too",
             columns=others,
         )
     return predicate
+
+
+def partitions_of(texts: Iterable[Mapping[str, str | None]], snapshot: Snapshot) -> Predicate:
+    """The predicate that is true in exactly these partitions, given by their values as the log has them."""
+    columns = [Column((name,), snapshot.schema.field(name).type) for name in snapshot.metadata.partition_columns]
+    *outer, last = columns
+    groups: dict[tuple[Any, ...], dict[Any, None]] = {}
+    for values in texts:
+        typed = [_typed(values.get(column.name), column) for column in columns]
+        groups.setdefault(tuple(typed[:-1]), {})[typed[-1]] = None
+    return any_of(
+        all_of(
+            [*(compare(column, "<=>", value) for column, value in zip(outer, key, strict=True)), _one_of(last, found)]
+        )
+        for key, found in groups.items()
+    )
+
+
+def _one_of(column: Column, values: Iterable[Any]) -> Predicate:
+    known = [value for value in values if value is not None]
+    null = [compare(column, "<=>", None)] if None in values else []
+    return any_of([*null, *([member(column, known)] if known else [])])
+
+
+def _typed(text: str | None, column: Column) -> Any:
+    return None if text is None else from_text(text, column.type)

@@ -44,6 +44,12 @@ def rows_in(data: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
                 yield _fitted(piece, columns, schema)
 
 
+def check_columns(given: pa.Schema, schema: pa.Schema) -> None:
+    """Raise SchemaError unless data of the schema `given` can be rows of `schema`, whatever its values are."""
+    nothing = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in given], schema=given)
+    _fitted(nothing, _places(given, schema), schema)
+
+
 def _batches(data: Any) -> Iterator[pa.RecordBatch]:
     if isinstance(data, pa.RecordBatch):
         yield data

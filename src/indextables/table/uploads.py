@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,11 +34,18 @@ _LONGEST: Final = 200
 class Uploads:
     """Uploads of one write. Safe to use from many threads."""
 
-    def __init__(self, log: TableLog) -> None:
+    def __init__(self, log: TableLog, keys: Iterable[str] = (), began: float | None = None) -> None:
+        """`keys` and `began` are those of uploads that other processes made for this write."""
         self._log = log
-        self._keys: list[str] = []
-        self._began: float | None = None
+        self._keys = list(keys)
+        self._began = began
         self._lock = threading.Lock()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Every name that was uploaded, or may have been."""
+        with self._lock:
+            return tuple(self._keys)
 
     @property
     def began(self) -> float | None:

@@ -100,6 +100,21 @@ CHECKPOINT_READ_TIMEOUT_SECONDS = _reading.seconds(
     "checkpoint.read.timeoutSeconds", 30, "How long reading the log may take before it fails with `LogReadTimeout`."
 )
 
+_tasks = Section("Tasks", "How a read is divided among the tasks of a cluster.")
+READ_SPLITS_PER_TASK = _tasks.whole(
+    "read.splitsPerTask",
+    0,
+    "Splits that one task reads. 0: as many as have 64 MB together, fewer where processors would have nothing to do.",
+    unit="splits",
+)
+READ_MAX_SPLITS_PER_TASK = _tasks.whole(
+    "read.maxSplitsPerTask",
+    256,
+    "The most splits of one task where `read.splitsPerTask` does not fix their number.",
+    minimum=1,
+    unit="splits",
+)
+
 _state = Section(
     "Checkpoints and state", "How the log is summed up, so that opening a table does not replay all of it."
 )
@@ -243,6 +258,13 @@ MERGE_ON_WRITE_ENABLED = _retention.flag(
 MERGE_ON_WRITE_ASYNC_ENABLED = _retention.flag(
     "mergeOnWrite.async.enabled", True, "Let that merge run in the background instead of making the write wait."
 )
+MERGE_ON_WRITE_MIN_SPLITS = _retention.whole(
+    "mergeOnWrite.minSplits",
+    10,
+    "How many splits such a merge must be able to replace before it begins.",
+    minimum=2,
+    unit="splits",
+)
 
 _stats = Section("Statistics", "The bounds per file that let a query skip files it cannot match.")
 STATS_TRUNCATION_ENABLED = _stats.flag(
@@ -321,6 +343,28 @@ INDEX_WRITER_SPLIT_SIZE = _indexing.size(
     "A write begins another split of a partition after this many bytes of rows, counted as they are in memory.",
 )
 
+_optimize = Section(
+    "Optimised writes",
+    "How `indextables.spark.write` distributes rows before they are indexed, so that each partition gets few large splits.",
+)
+OPTIMIZE_WRITE_ENABLED = _optimize.flag(
+    "write.optimizeWrite.enabled",
+    False,
+    "Move the rows of one partition together before they are written. Costs a shuffle, saves many small splits.",
+)
+OPTIMIZE_WRITE_TARGET_SPLIT_SIZE = _optimize.size(
+    "write.optimizeWrite.targetSplitSize",
+    256 << 20,
+    "How many bytes of rows, as Spark shuffles them, one task should get: small partitions are put together, large ones cut.",
+)
+OPTIMIZE_WRITE_DISTRIBUTION_MODE = _optimize.choice(
+    "write.optimizeWrite.distributionMode",
+    "balanced",
+    "How rows are moved: `balanced` cuts large partitions and puts small ones together (with Spark's adaptive execution), "
+    "`hash` gives all rows of a partition to one task, `none` leaves them where they are.",
+    ("balanced", "hash", "none"),
+)
+
 _cache = Section(
     "Disk cache",
     "Indexes of splits are kept on local disk, shared by all processes of a user that name the same directory.",
@@ -381,7 +425,18 @@ GCP_SERVICE_ACCOUNT_KEY = _storage.text(
 )
 GCP_ENDPOINT = _storage.text("gcp.endpoint", "URL of a service that speaks Google's protocol.")
 
-SECTIONS: tuple[Section, ...] = (_commits, _reading, _state, _retention, _stats, _indexing, _cache, _storage)
+SECTIONS: tuple[Section, ...] = (
+    _commits,
+    _reading,
+    _tasks,
+    _state,
+    _retention,
+    _stats,
+    _indexing,
+    _optimize,
+    _cache,
+    _storage,
+)
 
 OPTIONS: dict[str, Option[Any]] = {
     entry.key.lower(): entry for section in SECTIONS for entry in section.entries if isinstance(entry, Option)
