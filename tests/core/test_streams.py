@@ -29,6 +29,11 @@ def until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
     return True
 
 
+def come_and_gone() -> bool:
+    """Helpers stay a tenth of a second after their work, so nobody misses them."""
+    return until(lambda: bool(scan_threads())) and until(lambda: not scan_threads())
+
+
 @given(
     lengths=st.lists(st.integers(0, 6), max_size=30),
     threads=st.integers(1, 4),
@@ -66,15 +71,66 @@ def test_streams_are_read_side_by_side() -> None:
 
 def test_no_more_threads_than_allowed() -> None:
     seen: list[int] = []
+    helping: list[int] = []
 
     def stream() -> Iterator[int]:
         for _ in range(3):
-            seen.append(len(scan_threads()))
+            seen.append(threading.get_ident())
+            helping.append(len(scan_threads()))
             time.sleep(0.001)
             yield 1
 
-    assert sum(in_order([stream] * 20, threads=2)) == 60
-    assert max(seen) == 2
+    assert sum(in_order([stream] * 20, threads=3)) == 60
+    assert max(helping) == 2, "beside the consumer"
+    assert threading.get_ident() in seen
+
+
+def test_the_consumer_reads_what_nobody_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams._HELPERS, "begin", lambda _call: False)
+    here = threading.current_thread()
+    streams_of_it = [lambda: iter([threading.current_thread()] * 3)] * 5
+    assert list(in_order(streams_of_it, threads=4)) == [here] * 15
+
+
+def test_an_interrupt_of_the_consumer_is_raised_at_once() -> None:
+    entered = threading.Event()
+
+    def slow() -> Iterator[int]:
+        if threading.current_thread() is here:
+            entered.wait(5)
+            raise KeyboardInterrupt
+        entered.set()
+        time.sleep(0.05)
+        yield 1
+
+    here = threading.current_thread()
+    with pytest.raises(KeyboardInterrupt):
+        list(in_order([slow] * 4, threads=2))
+    assert not scan_threads()
+
+
+def test_patience_ends_in_the_middle_of_a_stream() -> None:
+    closed: list[int] = []
+
+    def stream(number: int) -> Iterator[tuple[int, int]]:
+        try:
+            for item in range(4):
+                time.sleep(0.002)
+                yield number, item
+        finally:
+            closed.append(number)
+
+    def starts() -> list[Callable[[], Iterator[tuple[int, int]]]]:
+        return [lambda number=n: stream(number) for n in range(4)]
+
+    expected = [(number, item) for number in range(4) for item in range(4)]
+    assert list(in_order(starts(), threads=2, patience=0.003)) == expected
+    assert sorted(closed) == [0, 1, 2, 3]
+    closed.clear()
+    items = in_order(starts(), threads=2, patience=60)
+    assert next(items) == (0, 0)
+    items.close()
+    assert closed == [0]
 
 
 def test_one_stream_needs_no_thread() -> None:
@@ -119,7 +175,7 @@ def test_reading_ahead_is_bounded_by_weight_and_number() -> None:
 
     items = in_order([lambda number=n: stream(number) for n in range(100)], threads=2, weigh=lambda _: 10, budget=60)
     assert next(items) == 0
-    assert until(lambda: not scan_threads()), "threads end when there is nothing that they may read"
+    assert come_and_gone(), "helpers go when there is nothing that they may read"
     assert len(read) <= 9
     for _ in range(99):
         assert next(items) == 0
@@ -130,7 +186,7 @@ def test_reading_ahead_is_bounded_by_weight_and_number() -> None:
 def test_a_consumer_that_stops_without_a_word_has_no_threads() -> None:
     items = in_order([lambda: iter(range(1000))] * 10, threads=4)
     assert next(items) == 0
-    assert until(lambda: not scan_threads())
+    assert come_and_gone()
     assert [next(items) for _ in range(999)] == list(range(1, 1000)), "and it can go on"
     items.close()
 
@@ -146,7 +202,7 @@ def test_closing_closes_the_streams() -> None:
 
     items = in_order([lambda number=n: stream(number) for n in range(3)], threads=3)
     next(items)
-    assert until(lambda: not scan_threads())
+    assert come_and_gone()
     items.close()
     assert sorted(closed) == [0, 1, 2]
 

@@ -68,6 +68,14 @@ class Threads:
         _join(futures, queue, timeout_seconds)
         return queue.results()
 
+    def begin(self, call: Callable[[], None]) -> bool:
+        """Run `call` on a thread of the pool, without waiting for it. False where there can be no more threads."""
+        try:
+            self._executor().submit(call)
+        except RuntimeError:  # the machine has none left, or the interpreter is about to end
+            return False
+        return True
+
     def _work(self, queue: _Queue[T]) -> None:
         self._inside.yes = True
         try:

@@ -1,8 +1,12 @@
 """Several streams read ahead at the same time, and put together in order.
 
-A thread here is there only while there is something to read: when enough lies ready it waits a moment and ends, and the
-consumer starts another one with its next step. So a reader that somebody keeps without reading on, or closes in a way that we do
-not hear of (Arrow's `RecordBatchReader.close` does not tell Python), costs no threads. What lies ready is bounded by its
+The consumer's thread reads, too: what it needs next it reads itself, unless somebody is at it already, and then it reads what
+comes later. So helpers only ever save time, and where all processors are taken, or there can be no more threads, nobody waits for
+one.
+
+Helpers come from a pool, and stay only while there is something to read: when enough lies ready they wait a moment and go, and
+the consumer calls another one with its next step. So a reader that somebody keeps without reading on, or closes in a way that
+we do not hear of (Arrow's `RecordBatchReader.close` does not tell Python), costs no threads. What lies ready is bounded by its
 number per stream and by its weight, except that the stream whose turn it is may always have one item.
 """
 
@@ -12,8 +16,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, Generic, TypeVar
+
+from indextables.core.parallel import Threads
 
 T = TypeVar("T")
 
@@ -36,31 +42,59 @@ def in_order(
     budget: int = 1,
     patience: float = 0.0,
 ) -> Generator[T, None, None]:
-    """The items of all streams, one stream after the other, read by up to so many threads.
+    """The items of all streams, one stream after the other, read by up to so many threads, the caller's among them.
 
     So many seconds of it are done by the caller's own thread, before others help: where all of it takes a few milliseconds, a
-    thread costs more than it brings, because Python's threads hand over to each other in steps of five.
+    thread costs more than it brings.
 
-    What a stream raises is raised here, in its turn. Closing the iterator, or an interrupt, ends the threads before it
-    returns, unless one hangs in a read: then it ends by itself after it.
+    What a stream raises is raised here, in its turn. Closing the iterator, or an interrupt, ends the reading before it
+    returns, unless a helper hangs in a read: then that ends by itself after it.
     """
     given = iter(starts)
-    began = time.perf_counter()
-    while patience > 0 and time.perf_counter() - began < patience:
-        start = next(given, None)
-        if start is None:
-            return
-        yield from start()
+    if patience > 0 or threads < 2:
+        begun = yield from _alone(given, patience if threads > 1 else float("inf"))
+        given = chain(map(_going_on, begun), given)
     first = list(islice(given, 2))
-    if threads < 2 or len(first) < 2:
-        for start in (*first, *given):
+    if len(first) < 2:
+        for start in first:
             yield from start()
         return
-    streams = _Streams(first, given, threads, weigh, budget)
+    streams = _Streams(first, given, threads - 1, weigh, budget)
     try:
         yield from streams.items()
     finally:
         streams.stop()
+
+
+def _alone(given: Iterator[Start[T]], patience: float) -> Generator[T, None, list[Iterator[T]]]:
+    """What the caller's thread reads within its patience. Returns the stream in the middle of which that ended, if any."""
+    began = time.perf_counter()
+    for start in given:
+        stream = start()
+        try:
+            for item in stream:
+                yield item
+                if time.perf_counter() - began >= patience:
+                    return [stream]
+        except BaseException:
+            _close(stream)
+            raise
+        if time.perf_counter() - began >= patience:
+            break
+    return []
+
+
+def _going_on(stream: Iterator[T]) -> Start[T]:
+    return lambda: stream
+
+
+def _close(stream: Any) -> None:
+    close = getattr(stream, "close", None)
+    if close is not None:
+        close()
+
+
+_HELPERS: Final = Threads(64)
 
 
 class _Lane(Generic[T]):
@@ -88,10 +122,10 @@ class _Streams(Generic[T]):
         self._budget = budget
         self._held = 0
         self._busy = 0
-        self._reading = 0
-        """Threads that will look for work or are at it."""
-        self._threads: set[threading.Thread] = set()
-        """The same, and those that are about to end."""
+        self._called = 0
+        """Helpers that will look for work or are at it."""
+        self._inside: set[threading.Thread] = set()
+        """Those of them that have come."""
         self._stopped = False
         lock = threading.Lock()
         self._work = threading.Condition(lock)
@@ -109,22 +143,17 @@ class _Streams(Generic[T]):
                 self._lanes.popleft()
 
     def stop(self) -> None:
-        """Read no further, and wait for the threads."""
+        """Read no further, and wait for the helpers that are at it. Others will see that there is nothing to do."""
         deadline = time.monotonic() + _JOIN_SECONDS
         here = threading.current_thread()
         with self._work:
             self._stopped = True
             self._work.notify_all()
-            # One whose start was interrupted cannot be joined yet, but it will say when it has ended.
-            while self._reading > (here in self._threads) and (left := deadline - time.monotonic()) > 0:
+            while self._inside - {here} and (left := deadline - time.monotonic()) > 0:
                 self._news.wait(left)
-        for thread in self._threads - {here}:
-            if thread.ident is not None:
-                thread.join(max(0.0, deadline - time.monotonic()))
         for lane in self._lanes:
-            close = getattr(lane.iterator, "close", None)
-            if close is not None and not lane.running:
-                close()
+            if not lane.running:
+                _close(lane.iterator)
 
     def _top_up(self) -> None:
         missing = self._most * _STREAMS_PER_THREAD - len(self._lanes)
@@ -139,27 +168,30 @@ class _Streams(Generic[T]):
                     raise lane.error
                 if lane.ended:
                     return _END
-                self._hire()
-                self._news.wait()
+                mine = lane if not lane.running else next(self._readable(), None)
+                if mine is None:
+                    self._call_helpers()
+                    self._news.wait()
+                    continue
+                mine.running = True
+                self._call_helpers()
+                self._advance(mine)
+                if mine.error is not None and not isinstance(mine.error, Exception):
+                    raise mine.error  # an interrupt was meant for this thread, whatever it was reading
             item, weight = lane.ready.popleft()
             self._held -= weight
-            self._hire()
+            self._call_helpers()
             return item
 
-    def _hire(self) -> None:
-        """See to it that there is a thread for each lane that may be read, as far as that is allowed."""
-        free = self._reading - self._busy
+    def _call_helpers(self) -> None:
+        """See to it that there is a helper for each lane that may be read, as far as that is allowed."""
+        free = self._called - self._busy
         wanted = sum(1 for _ in islice(self._readable(), self._most))
         self._work.notify(min(free, wanted))
-        for _ in range(min(wanted - free, self._most - self._reading)):
-            thread = threading.Thread(target=self._read, name="indextables-scan")
-            self._threads = {known for known in self._threads if known.is_alive()} | {thread}
-            self._reading += 1
-            try:
-                thread.start()
-            except RuntimeError:  # there can be no more threads
-                self._reading -= 1
-                raise
+        for _ in range(min(wanted - free, self._most - self._called)):
+            if not _HELPERS.begin(self._help):
+                return
+            self._called += 1
 
     def _readable(self) -> Iterator[_Lane[T]]:
         for number, lane in enumerate(self._lanes):
@@ -168,25 +200,31 @@ class _Streams(Generic[T]):
             if not lane.running and not lane.ended and len(lane.ready) < _READY:
                 yield lane
 
-    def _read(self) -> None:
+    def _help(self) -> None:
+        here = threading.current_thread()
         with self._work:
+            name, here.name = here.name, "indextables-scan"
+            self._inside.add(here)
             patient = True
             while not self._stopped:
                 lane = next(self._readable(), None)
                 if lane is not None:
+                    self._busy += 1
                     self._advance(lane)
+                    self._busy -= 1
                     patient = True
                 elif patient:  # a look at the lanes follows in any case: a call may come in the moment that it ends
                     patient = self._work.wait(_LINGER_SECONDS)
                 else:
                     break
-            self._reading -= 1
+            here.name = name
+            self._inside.discard(here)
+            self._called -= 1
             self._news.notify()
 
     def _advance(self, lane: _Lane[T]) -> None:
         """Read one item, without the lock."""
         lane.running = True
-        self._busy += 1
         item, weight, error = _END, 0, None
         self._work.release()
         try:
@@ -199,7 +237,6 @@ class _Streams(Generic[T]):
             error = caught
         finally:
             self._work.acquire()
-            self._busy -= 1
             lane.running = False
             lane.error = error
             lane.ended = error is not None or item is _END
