@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from indextables import Table
 from indextables.cli import main
+from indextables.cli.errors import NOT_FOUND
 
 HEADER = ["ts", "day", "level", "host", "status", "ms", "message"]
 MESSAGES = (
@@ -100,6 +103,12 @@ def run(
     return Result(code, streams[1].text, streams[2].text)
 
 
+def program(*arguments: object, **more: Any) -> subprocess.Popen[bytes]:
+    """The same in a process of its own, with pipes."""
+    command = [sys.executable, "-m", "indextables.cli", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+
 def ok(*arguments: object, **more: Any) -> Result:
     """Run one that must succeed."""
     result = run(*arguments, **more)
@@ -132,3 +141,19 @@ def write_jsonl(path: Path, rows: list[list[str]]) -> Path:
     objects = [{**dict(zip(HEADER, row, strict=True)), "status": int(row[4]), "ms": int(row[5])} for row in rows]
     path.write_text("".join(json.dumps(row) + "\n" for row in objects), encoding="utf-8")
     return path
+
+
+def exists(url: str) -> bool:
+    return run("count", url).code != NOT_FOUND
+
+
+def rows_of(url: str) -> list[dict[str, Any]]:
+    return Table.open(url).scan().read_all().to_pylist()
+
+
+def types_of(url: str) -> dict[str, str]:
+    return {column["name"]: column["type"] for column in ok("describe", url, "--json").json["columns"]}
+
+
+def indexes_of(url: str) -> dict[str, str]:
+    return {column["name"]: column["index"] for column in ok("describe", url, "--json").json["columns"]}

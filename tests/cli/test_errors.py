@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import inspect
 import io
-import os
-import signal
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 
 import pytest
 
-from cli.support import Stream, log_rows, ok, run, write_csv
+from cli.support import Stream, log_rows, ok, program, run, write_csv
 from indextables import errors
 from indextables.cli import reading
 from indextables.cli.errors import (
     BUG,
     CONFLICT,
     FAILED,
-    INTERRUPTED,
     NOT_FOUND,
     OUTCOME_UNKNOWN,
     PIPE_CLOSED,
@@ -65,14 +61,35 @@ def test_every_error_has_its_exit_code() -> None:
         (("search", "{logs}", "mesage:x"), USAGE, "did you mean message"),
         (("search", "{logs}", '"open'), USAGE, "character 1"),
         (("search", "{logs}", "timeout", "--snippets", "ms"), USAGE, "ms is not indexed as text"),
-        (("count", "{logs}-not"), NOT_FOUND, "there is no table at"),
         (("count", "xx://what"), FAILED, "xx"),
         (("count", "{logs}", "--option", "checkpoint.intervall=3"), USAGE, "checkpoint.interval"),
         (("aggregate", "{logs}", "-b", "nope"), USAGE, "nope"),
+        (
+            ("aggregate", "{logs}", "-m", "n="),
+            USAGE,
+            "--metric is 'n=', which says nothing: write such as --metric 'n=count'",
+        ),
+        (
+            ("aggregate", "{logs}", "-m", ""),
+            USAGE,
+            "--metric is '', which says nothing: write such as --metric 'n=count'",
+        ),
+        (
+            ("aggregate", "{logs}", "-b", "k = "),
+            USAGE,
+            "--by is 'k = ', which says nothing: write such as --by 'k=level'",
+        ),
+        (
+            ("create", "{logs}", "-s", "n long"),
+            CONFLICT,
+            "there is a table at {logs} already; with --if-missing that is fine",
+        ),
+        (("count", "{logs}-not"), NOT_FOUND, "{logs}-not; make one with indextables create or import"),
     ],
 )
 def test_errors_are_one_line(logs: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
     typed = [argument.replace("{logs}", str(logs)) for argument in arguments]
+    message = message.replace("{logs}", str(logs))
     result = run(*typed)
     assert result.code == code, result
     assert result.out == ""
@@ -120,15 +137,6 @@ def test_warnings_about_a_log_are_lines(logs: Path, monkeypatch: pytest.MonkeyPa
         assert run("count", logs, "--json").err == '{"warning":{"message":"version 3 is missing"}}\n'
 
 
-def test_ctrl_c_says_nothing(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(reading, "count", interrupted)
-    result = run("count", logs)
-    assert (result.code, result.out, result.err) == (INTERRUPTED, "", "")
-
-
 def test_a_reader_that_goes_away_is_no_error(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Closed(Stream):
         def write(self, text: str) -> int:
@@ -145,11 +153,6 @@ def test_a_reader_that_goes_away_is_no_error(logs: Path, monkeypatch: pytest.Mon
     assert sys.stderr.text == ""
 
 
-def program(*arguments: object, **more: object) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "indextables.cli", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
-
-
 @pytest.mark.slow
 def test_a_real_pipe_that_closes(tmp_path: Path) -> None:
     ok("import", tmp_path / "t", write_csv(tmp_path / "a.csv", log_rows(20_000)))
@@ -160,27 +163,6 @@ def test_a_real_pipe_that_closes(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert process.stderr.read() == b""
         assert process.wait(60) == PIPE_CLOSED
-
-
-@pytest.mark.slow
-def test_a_real_ctrl_c_during_an_import(tmp_path: Path) -> None:
-    """Rows that are still coming in when it is interrupted are not committed, and no file stays."""
-    ok("create", tmp_path / "t", "-s", "n long, message text")
-    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
-    (tmp_path / "tmp").mkdir()
-    process = program("import", tmp_path / "t", "-", "-f", "jsonl", stdin=subprocess.PIPE, env=environment)
-    assert process.stdin is not None
-    process.stdin.write(b'{"n": 1, "message": "a b c"}\n' * 200_000)
-    process.stdin.flush()
-    deadline = time.monotonic() + 30
-    while not list((tmp_path / "tmp").iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (INTERRUPTED, b"", b"")
-    assert ok("count", tmp_path / "t").out == "0\n"
-    assert not list((tmp_path / "t").rglob("*.split"))
-    assert not list((tmp_path / "tmp").iterdir())
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@
     load/      reads the files that `import` is given, and guesses their schema
     render/    the one place that prints: tables, tab-separated lines, JSON, progress
     run        runs a command, shows its answer or its error, and knows the exit codes
+    stop       what Ctrl-C does
 
 A command that is not typed costs nothing: everything heavy is imported by the function that needs it.
 """
@@ -14,9 +15,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from indextables.cli.stop import watched
+from indextables.cli.typed import last_words
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line; the exit code is the answer."""
-    from indextables.cli.run import run_app
+    """Run one command line; the exit code is the answer.
 
-    return run_app(arguments)
+    Without arguments this is the program, and ends as signals ask. Signals of any other program that calls this are its own.
+    """
+
+    def work() -> int:
+        from indextables.cli.run import run_app
+
+        return run_app(arguments)
+
+    if arguments is not None:
+        return work()
+    return watched(work, last_words)

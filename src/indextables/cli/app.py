@@ -1,4 +1,4 @@
-"""What can be typed. Each command says what it takes, and leaves the work to `reading` and `writing`.
+"""What can be typed. Each command says what only it takes, and leaves the work to `reading` and `writing`.
 
 Annotations are read when the program starts, so they are not texts here (no `from __future__ import annotations`): that
 would take three times as long.
@@ -10,10 +10,8 @@ import typer
 
 from indextables._version import __version__
 from indextables.cli import params as p
-from indextables.cli.examples import epilog
+from indextables.cli.command import Call, command
 from indextables.cli.load.formats import Format
-from indextables.cli.run import perform
-from indextables.cli.targets import target
 
 app = typer.Typer(
     name="indextables",
@@ -47,9 +45,10 @@ def root(
         raise typer.Exit(2)
 
 
-@app.command(epilog=epilog("create"))
+@command(app, "create")
 def create(
-    table: p.TableUrl,
+    call: Call,
+    *,
     schema: Annotated[
         str,
         typer.Option(
@@ -62,25 +61,20 @@ def create(
     ],
     partition_by: p.Partitions = None,
     if_missing: Annotated[bool, typer.Option("--if-missing", help="A table that is there already is fine.")] = False,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
 ) -> int:
     """Create an empty table."""
     from indextables.cli import reading, writing
 
-    return perform(
-        lambda _: writing.create(
-            target(table, option), schema, reading.listed(partition_by) or (), if_missing=if_missing
-        ),
-        output,
-        json=json,
+    return call.answer(
+        lambda _: writing.create(call.target, schema, reading.listed(partition_by) or (), if_missing=if_missing),
+        undone="nothing was created",
     )
 
 
-@app.command("import", epilog=epilog("import"))
+@command(app, "import")
 def import_(
-    table: p.TableUrl,
+    call: Call,
+    *,
     files: Annotated[
         list[str],
         typer.Argument(
@@ -110,9 +104,6 @@ def import_(
         list[str] | None,
         typer.Option("--null", metavar="TEXT", help="A cell of CSV that means no value, beside an empty one."),
     ] = None,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
 ) -> int:
     """Add the rows of files, all or none. A table that does not exist is created, with the schema that the files have."""
     from indextables.cli import reading, writing
@@ -126,14 +117,15 @@ def import_(
         delimiter,
         null or (),
     )
-    return perform(
-        lambda renderer: writing.import_files(target(table, option), wanted, renderer.stage), output, json=json
+    return call.answer(
+        lambda renderer: writing.import_files(call.target, wanted, renderer.stage), undone="nothing was imported"
     )
 
 
-@app.command(epilog=epilog("search"))
+@command(app, "search", travels=True, rows=True)
 def search(
-    table: p.TableUrl,
+    call: Call,
+    *,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.", show_default=False)],
     columns: p.ColumnList = None,
     where: p.Where = None,
@@ -152,194 +144,101 @@ def search(
             rich_help_panel="What to read",
         ),
     ] = None,
-    version: p.Version = None,
-    timestamp: p.Timestamp = None,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
-    no_header: p.NoHeader = False,
 ) -> int:
     """The rows that fit a search best, best first."""
     from indextables.cli import reading
     from indextables.cli.render.screen import Output
 
-    return perform(
+    return call.answer(
         lambda renderer: reading.search(
-            target(table, option, version, timestamp),
+            call.target,
             query,
             reading.listed(columns),
             where,
             limit,
             reading.listed(snippets),
             highlight=renderer.output is Output.TABLE,
-        ),
-        output,
-        json=json,
-        header=not no_header,
+        )
     )
 
 
-@app.command(epilog=epilog("scan"))
+@command(app, "scan", travels=True, rows=True)
 def scan(
-    table: p.TableUrl,
-    columns: p.ColumnList = None,
-    where: p.Where = None,
-    query: p.Query = None,
-    limit: p.Limit = None,
-    version: p.Version = None,
-    timestamp: p.Timestamp = None,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
-    no_header: p.NoHeader = False,
+    call: Call, columns: p.ColumnList = None, where: p.Where = None, query: p.Query = None, limit: p.Limit = None
 ) -> int:
     """All rows, or those that a condition and a search select, in the order in which they are stored."""
     from indextables.cli import reading
 
-    return perform(
-        lambda _: reading.scan(target(table, option, version, timestamp), reading.listed(columns), where, query, limit),
-        output,
-        json=json,
-        header=not no_header,
-    )
+    return call.answer(lambda _: reading.scan(call.target, reading.listed(columns), where, query, limit))
 
 
-@app.command(epilog=epilog("count"))
-def count(
-    table: p.TableUrl,
-    where: p.Where = None,
-    query: p.Query = None,
-    version: p.Version = None,
-    timestamp: p.Timestamp = None,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
-) -> int:
+@command(app, "count", travels=True)
+def count(call: Call, where: p.Where = None, query: p.Query = None) -> int:
     """How many rows there are, or a condition and a search select."""
     from indextables.cli import reading
 
-    return perform(lambda _: reading.count(target(table, option, version, timestamp), where, query), output, json=json)
+    return call.answer(lambda _: reading.count(call.target, where, query))
 
 
-@app.command(epilog=epilog("aggregate"))
+@command(app, "aggregate", travels=True, rows=True)
 def aggregate(
-    table: p.TableUrl,
-    by: p.By = None,
-    metric: p.Metrics = None,
-    where: p.Where = None,
-    query: p.Query = None,
-    version: p.Version = None,
-    timestamp: p.Timestamp = None,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
-    no_header: p.NoHeader = False,
+    call: Call, by: p.By = None, metric: p.Metrics = None, where: p.Where = None, query: p.Query = None
 ) -> int:
     """Count and sum up, by one key or several. A terminal shows bars of the first metric."""
     from indextables.cli import reading
 
-    return perform(
-        lambda _: reading.aggregate(target(table, option, version, timestamp), by or (), metric or (), where, query),
-        output,
-        json=json,
-        header=not no_header,
-    )
+    return call.answer(lambda _: reading.aggregate(call.target, by or (), metric or (), where, query))
 
 
-@app.command(epilog=epilog("describe"))
-def describe(
-    table: p.TableUrl,
-    version: p.Version = None,
-    timestamp: p.Timestamp = None,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
-) -> int:
+@command(app, "describe", travels=True)
+def describe(call: Call) -> int:
     """What the table is: columns, how they are indexed, rows, files, properties."""
     from indextables.cli import reading
 
-    return perform(lambda _: reading.describe(target(table, option, version, timestamp)), output, json=json)
+    return call.answer(lambda _: reading.describe(call.target))
 
 
-@app.command(epilog=epilog("history"))
-def history(
-    table: p.TableUrl,
-    limit: p.Limit = None,
-    version: p.Version = None,
-    timestamp: p.Timestamp = None,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
-    no_header: p.NoHeader = False,
-) -> int:
+@command(app, "history", travels=True, rows=True)
+def history(call: Call, limit: p.Limit = None) -> int:
     """Who committed what, newest first."""
     from indextables.cli import reading
 
-    return perform(
-        lambda _: reading.history(target(table, option, version, timestamp), limit),
-        output,
-        json=json,
-        header=not no_header,
-    )
+    return call.answer(lambda _: reading.history(call.target, limit))
 
 
-@app.command(epilog=epilog("files"))
-def files(
-    table: p.TableUrl,
-    where: p.Where = None,
-    version: p.Version = None,
-    timestamp: p.Timestamp = None,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
-    no_header: p.NoHeader = False,
-) -> int:
+@command(app, "files", travels=True, rows=True)
+def files(call: Call, where: p.Where = None) -> int:
     """The table's files, or those that may hold rows for which a condition is true."""
     from indextables.cli import reading
 
-    return perform(
-        lambda _: reading.files(target(table, option, version, timestamp), where),
-        output,
-        json=json,
-        header=not no_header,
-    )
+    return call.answer(lambda _: reading.files(call.target, where))
 
 
-@app.command(epilog=epilog("changes"))
+@command(app, "changes", travels=True, rows=True)
 def changes(
-    table: p.TableUrl,
+    call: Call,
+    *,
     since: Annotated[
         str, typer.Option("--since", metavar="VERSION|TIME", help="What came after it.", show_default=False)
     ],
-    version: p.Version = None,
-    timestamp: p.Timestamp = None,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
-    no_header: p.NoHeader = False,
 ) -> int:
     """The files that were added and removed after a version or a time."""
     from indextables.cli import reading
 
-    return perform(
-        lambda _: reading.changes(target(table, option, version, timestamp), since),
-        output,
-        json=json,
-        header=not no_header,
-    )
+    return call.answer(lambda _: reading.changes(call.target, since))
 
 
-@app.command(epilog=epilog("checkpoint"))
-def checkpoint(table: p.TableUrl, option: p.StoreOptions = None, output: p.Out = None, json: p.Json = False) -> int:
+@command(app, "checkpoint")
+def checkpoint(call: Call) -> int:
     """Sum up the log, so that opening the table reads less."""
     from indextables.cli import writing
 
-    return perform(lambda _: writing.checkpoint(target(table, option)), output, json=json)
+    return call.answer(lambda _: writing.checkpoint(call.target), undone="nothing was summed up")
 
 
-@app.command(epilog=epilog("merge"))
+@command(app, "merge")
 def merge(
-    table: p.TableUrl,
+    call: Call,
     where: p.PartitionWhere = None,
     target_size: Annotated[
         str | None, typer.Option("--target-size", metavar="SIZE", help="Of the new files: bytes, or such as 1G.")
@@ -347,15 +246,11 @@ def merge(
     max_results: Annotated[
         int | None, typer.Option("--max-results", metavar="FILES", min=1, help="Stop after so many new files.")
     ] = None,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
 ) -> int:
     """Make few large files of many small ones. No row changes, and others may read and write meanwhile."""
     from indextables.cli import writing
 
-    return perform(
-        lambda renderer: writing.merge(target(table, option), where, target_size, max_results, renderer.stage),
-        output,
-        json=json,
+    return call.answer(
+        lambda renderer: writing.merge(call.target, where, target_size, max_results, renderer.stage),
+        undone="what was merged and committed before stays, and no row changed",
     )

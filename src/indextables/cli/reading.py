@@ -60,19 +60,21 @@ def count(target: Target, where: str | None, query: str | None) -> Number:
 
 def aggregate(target: Target, by: Sequence[str], metrics: Sequence[str], where: str | None, query: str | None) -> Rows:
     """Rows summed up by keys."""
-    keys = _named(by, "--by")
-    wanted = _named(metrics, "--metric") or {"n": "count"}
+    keys = _named(by, "--by", "level")
+    wanted = _named(metrics, "--metric", "count") or {"n": "count"}
     found = target.open().aggregate(by=keys, metrics=wanted, where=where, query=query)
     first = next(iter(wanted))
     return Rows(found.schema, found.to_batches(), bars=first if keys else None, title="group")
 
 
-def _named(texts: Sequence[str], option: str) -> dict[str, str]:
+def _named(texts: Sequence[str], option: str, such: str) -> dict[str, str]:
     """Expressions with the names that they get: `n=count`, or their own text."""
     named: dict[str, str] = {}
     for text in texts:
         match = _NAMED.fullmatch(text)
         name, expression = match.groups() if match else (text.strip(), text.strip())
+        if not expression:
+            raise UsageError(f"{option} is {text!r}, which says nothing: write such as {option} '{name or 'n'}={such}'")
         if name in named:
             raise UsageError(f"{option} has {name} twice: give one of them another name, such as other={expression}")
         named[name] = expression

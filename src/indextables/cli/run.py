@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -13,9 +11,22 @@ from typing import Any, Final
 import typer
 
 from indextables.cli.answers import Answer
-from indextables.cli.errors import BAD_INPUT, BUG, INTERRUPTED, NOTHING_FOUND, OK, PIPE_CLOSED, USAGE, exit_code
+from indextables.cli.errors import (
+    BAD_INPUT,
+    BUG,
+    FAILED,
+    NOTHING_FOUND,
+    OK,
+    PIPE_CLOSED,
+    USAGE,
+    OutputFailed,
+    exit_code,
+    spoken,
+)
 from indextables.cli.render.renderer import Renderer
-from indextables.cli.render.screen import Output, Screen
+from indextables.cli.render.screen import Output, Screen, sentence
+from indextables.cli.stop import STOP
+from indextables.cli.typed import asks_for_json, typed
 from indextables.core.errors import IndexTablesError, LogWarning
 
 PROGRAM: Final = "indextables"
@@ -30,18 +41,24 @@ Work = Callable[[Renderer], Answer]
 
 def run_app(arguments: Sequence[str] | None = None) -> int:
     """Read a command line and run its command."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = typed(arguments)
+    STOP.patient = False
+    screen = Screen.standard()
     try:
         code = _command()(args=given, prog_name=PROGRAM, standalone_mode=False)
+        screen.out.flush()
     except _ClickError as error:
         return _misused(error, given)
     except SystemExit as done:  # completion ends the program itself
         return done.code if isinstance(done.code, int) else OK
     except (typer.Abort, KeyboardInterrupt):
-        return INTERRUPTED
+        return _early(given, "Stopped", STOP.word, STOP.code)
     except BrokenPipeError:
-        Screen.standard().discard()
+        screen.discard()
         return PIPE_CLOSED
+    except OSError as error:
+        screen.discard()
+        return _early(given, "OutputFailed", _no_output(error), FAILED)
     return code if isinstance(code, int) else OK
 
 
@@ -55,49 +72,67 @@ def _command() -> Any:
 def _misused(error: Any, given: Sequence[str]) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else PROGRAM
-    message = error.format_message().rstrip(".").replace("\n", " ")
-    message = f"{message[:1].lower()}{message[1:]} (see {command} --help)"
-    pairs = set(itertools.pairwise(given))
-    wanted = {"--json", "--output=json", "-o=json", "-ojson"} & set(given) or pairs & {
-        ("-o", "json"),
-        ("--output", "json"),
-    }
-    renderer = Renderer(Screen.standard(), Output.JSON if wanted else Output.TSV)
-    renderer.problem("UsageError", message, USAGE)
-    return USAGE
+    message = sentence(" ".join(error.format_message().rstrip(".").split("\n")))
+    return _early(given, "UsageError", f"{message} (see {command} --help)", USAGE)
 
 
-def perform(work: Work, output: Output | None, *, json: bool, header: bool = True) -> int:
-    """Run one command, and print what it says."""
+def _early(given: Sequence[str], kind: str, message: str, code: int) -> int:
+    """An error of no command."""
+    renderer = Renderer(Screen.standard(), Output.JSON if asks_for_json(given) else Output.TSV)
+    renderer.problem(kind, message, code)
+    return code
+
+
+def perform(work: Work, output: Output | None, *, json: bool, header: bool = True, undone: str | None = None) -> int:
+    """Run one command, and print what it says.
+
+    `undone` is for commands that change something: what is the case when one of them was stopped. It is waited for then.
+    """
+    STOP.patient = undone is not None
     screen = Screen.standard()
     renderer = Renderer(screen, Output.JSON if json else output, header)
     try:
-        with warnings.catch_warnings():
-            _show_warnings(renderer)
-            found = renderer.show(work(renderer))
-        screen.out.flush()
+        return _performed(work, renderer)
     except IndexTablesError as error:
         code = exit_code(error)
-        renderer.error(error, code)
-        return code
+        renderer.problem(type(error).__name__, spoken(error), code, error.details)
     except RecursionError:
-        renderer.problem("InputError", "what was given is nested too deeply to be read", BAD_INPUT)
-        return BAD_INPUT
+        code = BAD_INPUT
+        renderer.problem("InputError", "what was given is nested too deeply to be read", code)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        code = STOP.code
+        renderer.problem("Stopped", f"{STOP.word}: {undone}" if undone else STOP.word, code)
     except BrokenPipeError:
+        code = PIPE_CLOSED
         screen.discard()
-        return PIPE_CLOSED
+    except OutputFailed as failed:
+        code = FAILED
+        screen.discard()
+        renderer.problem("OutputFailed", _no_output(failed.reason), code)
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise
-        renderer.problem(
-            type(error).__name__,
-            f"internal error, {type(error).__name__}: {error} (set {TRACEBACK}=1 to see where)",
-            BUG,
-        )
-        return BUG
+        code = BUG
+        name = type(error).__name__
+        message = f"internal error, {name}: {error} (set {TRACEBACK}=1 to see where)"
+        renderer.problem(name, message, code)
+    return code
+
+
+def _performed(work: Work, renderer: Renderer) -> int:
+    STOP.check()
+    with warnings.catch_warnings():
+        _show_warnings(renderer)
+        answer = work(renderer)
+        if not STOP.patient:
+            STOP.check()
+        found = renderer.show(answer)
+    renderer.screen.out.flush()
     return OK if found else NOTHING_FOUND
+
+
+def _no_output(error: OSError) -> str:
+    return f"the answer cannot be written to standard output ({error.strerror or error})"
 
 
 def _show_warnings(renderer: Renderer) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from indextables.cli.answers import Facts
 from indextables.cli.errors import UsageError
 from indextables.cli.schema_text import Declared, quoted, read_schema, type_text
 from indextables.cli.targets import Target
-from indextables.core.errors import TableExists, TableNotFound
+from indextables.core.errors import SchemaError, TableExists, TableNotFound
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from indextables.cli.load.columns import Guessed
     from indextables.cli.load.load import Load
     from indextables.cli.render.progress import Stage
-    from indextables.table import Table
+    from indextables.table import Commit, Table
+    from indextables.table.create import Plan
+    from indextables.table.progress import Watcher
 
 
 def create(target: Target, schema: str, partition_by: Sequence[str], *, if_missing: bool) -> Facts:
@@ -55,33 +57,67 @@ class Import:
 def import_files(target: Target, wanted: Import, stage: Stage) -> Facts:
     """Add the rows of files; a table that does not exist is created with the schema that they have.
 
-    A new table is created only when every row was read once, so that a file that cannot be imported leaves nothing behind.
+    A new table is made only when all its rows are indexed, so that an import that fails, or is stopped, leaves nothing behind.
     """
     from indextables.cli.load.formats import Format
     from indextables.cli.load.load import Load, reader_of
-    from indextables.cli.load.sources import find_sources, readable_twice
+    from indextables.cli.load.sources import find_sources
 
     sources, kind = find_sources(wanted.files, Format(wanted.format) if wanted.format else None)
     reader = reader_of(kind, wanted.delimiter, wanted.nulls)
     declared = read_schema(wanted.schema) if wanted.schema else None
     table = _existing(target, wanted.create)
-    with ExitStack() as stack:
-        if table is None:
-            load = Load(stack.enter_context(readable_twice(sources)), reader)
-            with stage.bytes("reading", load.size) as told:
-                guessed = load.look(declared, told)
-            table = _create(target, guessed, wanted.partition_by)
-            stage.note(f"{target.url} is new, with this schema:", schema_lines(guessed))
-            new, rows = True, guessed.rows
-        else:
-            _check_same(table, declared, wanted.partition_by)
-            load, new, rows = Load(sources, reader), False, 0
-        with stage.rows("importing", rows, load.size) as (watcher, told):
-            done = table.append(load.batches(table.schema, told), progress=watcher)
-    return _imported(table, load, done, new=new)
+    if table is None:
+        return _import_new(target, wanted, Load(sources, reader), declared, stage)
+    _check_same(table, declared, wanted.partition_by)
+    load = Load(sources, reader)
+    with stage.rows("importing", 0, load.size) as (watcher, told), _about_files():
+        done = table.append(load.batches(table.schema, told), progress=watcher)
+    return _imported(table, load, done, new=False)
 
 
-def _imported(table: Table, load: Load, done: Any, *, new: bool) -> Facts:
+def _import_new(target: Target, wanted: Import, load: Load, declared: Declared | None, stage: Stage) -> Facts:
+    from indextables.cli.load.sources import readable_twice
+
+    with readable_twice(load.sources) as sources:
+        load = replace(load, sources=sources)
+        with stage.bytes("reading", load.size) as told:
+            guessed = load.look(declared, told)
+        plan = _plan(target, guessed, wanted.partition_by)
+        title, lines = f"{target.url} is new, with this schema:", schema_lines(guessed)
+        if stage.watched:  # whoever sees a wrong guess now need not wait for the end
+            stage.note(title, lines)
+        with stage.rows("importing", guessed.rows, load.size) as (watcher, told), _about_files():
+            table, done = _filled(plan, load.batches(plan.schema, told), watcher)
+        if not stage.watched:
+            stage.note(title, lines)
+    return _imported(table, load, done, new=True)
+
+
+def _filled(plan: Plan, batches: Iterator[pa.RecordBatch], watcher: Watcher) -> tuple[Table, Commit]:
+    from indextables.table.create_filled import create_filled
+
+    try:
+        return create_filled(plan, batches, watcher)
+    except TableExists as error:
+        url = plan.log.url
+        raise TableExists(
+            f"{url} was made by somebody else meanwhile: import again to add to it", **error.details
+        ) from error
+
+
+@contextmanager
+def _about_files() -> Iterator[None]:
+    """What does not fit the table is in the files, even where the table finds it."""
+    from indextables.cli.errors import InputError
+
+    try:
+        yield
+    except SchemaError as error:
+        raise error if isinstance(error, InputError) else InputError(error.message, **error.details) from error
+
+
+def _imported(table: Table, load: Load, done: Commit, *, new: bool) -> Facts:
     files = done.metrics.get("numAddedFiles", 0)
     values = {
         "url": table.url,
@@ -106,12 +142,15 @@ def _existing(target: Target, create_missing: bool) -> Table | None:
         return None
 
 
-def _create(target: Target, guessed: Guessed, partition_by: Sequence[str]) -> Table:
-    from indextables.table import Table
+def _plan(target: Target, guessed: Guessed, partition_by: Sequence[str]) -> Plan:
+    from indextables.core.types import validate_schema
+    from indextables.table.create_filled import plan_new
 
     text = [name for name in guessed.text if name not in partition_by]
     options = {**_typemap([name for name in text if not _is_mapped(name, target.options)]), **target.options}
-    return Table.create(target.url, guessed.schema, partition_by, options)
+    with _about_files():
+        validate_schema(guessed.schema, ())  # what is wrong without --partition-by is wrong with the files
+    return plan_new(target.url, guessed.schema, partition_by, options)
 
 
 def _is_mapped(name: str, options: dict[str, str]) -> bool:

@@ -15,6 +15,8 @@ class Progress:
 
     rows_read: int = 0
     """Rows taken from the data."""
+    rows_indexed: int = 0
+    """Rows that were put into the index of a split that is being built, or was. 0 where rows are not indexed again."""
     rows_written: int = 0
     """Rows in splits that are in the store."""
     splits: int = 0
@@ -38,8 +40,10 @@ class Teller:
         self._progress = Progress(rows_total=rows_total)
         self._lock = threading.Lock()
 
-    def tell(self, *, rows_read: int = 0, rows_written: int = 0, splits: int = 0, size: int = 0) -> None:
-        """Some more is done."""
+    def tell(
+        self, *, rows_read: int = 0, rows_indexed: int = 0, rows_written: int = 0, splits: int = 0, size: int = 0
+    ) -> None:
+        """Some more is done; or nothing yet, and the watcher may end it."""
         if self._watcher is None:
             return
         with self._lock:
@@ -47,6 +51,7 @@ class Teller:
             self._progress = replace(
                 now,
                 rows_read=now.rows_read + rows_read,
+                rows_indexed=now.rows_indexed + rows_indexed,
                 rows_written=now.rows_written + rows_written,
                 splits=now.splits + splits,
                 bytes=now.bytes + size,

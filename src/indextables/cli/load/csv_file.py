@@ -108,7 +108,7 @@ class CsvFiles:
             parse_options=arrow_csv.ParseOptions(
                 delimiter=self.delimiter,
                 newlines_in_values=True,
-                ignore_empty_lines=len(names) > 1,
+                ignore_empty_lines=True,
             ),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),

@@ -12,13 +12,15 @@ import pyarrow as pa
 
 from indextables.cli.errors import InputError
 from indextables.cli.load.columns import Columns, Guessed, check_names, misfit_error, together
-from indextables.cli.load.json_guess import JsonGuess, Mixed
+from indextables.cli.load.json_guess import WORDS, JsonGuess, Mixed
 from indextables.cli.load.json_values import column
 from indextables.cli.load.sources import Source, Told
 from indextables.cli.load.texts import Misfit
+from indextables.cli.render.screen import sentence
 from indextables.cli.schema_text import Declared
 
 _CHUNK: Final = 4 << 20
+_KINDS: Final = {**WORDS, Decimal: "a number", type(None): "null"}
 
 Line = tuple[int, dict[str, Any]]
 
@@ -70,15 +72,14 @@ class JsonFiles:
                     if field.name in places:
                         raise InputError(f"{source.name} has {places[field.name]} and {name}, which are one column")
                     places[field.name] = name
-                fields = [field for field in schema if field.name in places]
                 arrays = [
                     _converted([row.get(places[field.name]) for row in objects], field, source, numbers)
-                    for field in fields
+                    if field.name in places
+                    else pa.nulls(len(objects), field.type)
+                    for field in schema
                 ]
-                if fields:
-                    yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema([f.with_nullable(True) for f in fields]))
-                elif objects:
-                    raise InputError(f"{source.name}, line {numbers[0]}: the object is empty", file=source.name)
+                if objects:
+                    yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema([f.with_nullable(True) for f in schema]))
 
 
 def _chunks(source: Source, told: Told, *, exact: bool) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
@@ -102,7 +103,7 @@ def _chunks(source: Source, told: Told, *, exact: bool) -> Iterator[tuple[list[i
                     raise InputError(f"{source.name}, line {number}: {_why(error)}", file=source.name) from error
                 if type(value) is not dict:
                     raise InputError(
-                        f"{source.name}, line {number}: {type(value).__name__}, but JSON lines have an object in each line",
+                        f"{source.name}, line {number}: {_KINDS[type(value)]}, but JSON lines have an object in each line",
                         file=source.name,
                     )
                 numbers.append(number)
@@ -111,8 +112,7 @@ def _chunks(source: Source, told: Told, *, exact: bool) -> Iterator[tuple[list[i
 
 
 def _why(error: Exception) -> str:
-    text = str(error)
-    return f"not a JSON object in one line ({text[:1].lower() + text[1:]})"
+    return f"not a JSON object in one line ({sentence(str(error))})"
 
 
 def _names(objects: Sequence[dict[str, Any]]) -> dict[str, None]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from indextables.cli.load.texts import TIMES, TextGuess
 
 _EXACT: Final = 1 << 53
-_WORDS: Final = {
+WORDS: Final = {
     bool: "true or false",
     int: "a number",
     float: "a number",
@@ -77,7 +77,7 @@ class JsonGuess:
             return pa.float64()
         if len(kinds) > 1:
             first, second = kinds[:2]
-            words = (_WORDS[first], _WORDS[second])
+            words = (WORDS[first], WORDS[second])
             if words[0] == words[1]:
                 words = ("a whole number", "a fraction") if first is int else ("a fraction", "a whole number")
             raise Mixed(self._path, (words[0], self._seen[first]), (words[1], self._seen[second]))

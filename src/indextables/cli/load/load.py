@@ -35,7 +35,7 @@ def reader_of(kind: Format, delimiter: str | None, nulls: Sequence[str]) -> Read
         if delimiter is not None or nulls:
             raise UsageError(f"--delimiter and --null are for CSV, and the files are {kind}")
         return JsonFiles() if kind is Format.JSON else ParquetFiles()
-    mark = delimiter or ("," if kind is Format.CSV else "\t")
+    mark = delimiter if delimiter is not None else "," if kind is Format.CSV else "\t"
     mark = "\t" if mark in ("\\t", "tab") else mark
     if len(mark) != 1 or not mark.isascii() or mark in '"\r\n':
         raise UsageError(f"--delimiter is {delimiter!r}, but must be one ASCII character, such as ';' or tab")

@@ -1,7 +1,8 @@
 """The files to import: which they are, what format they have, and their bytes, unpacked.
 
 gzip is known by its first two bytes, whatever the name. What comes from a pipe can be read once; where twice is needed it is
-copied to a temporary file first, so that no import has to hold its data in memory.
+copied to a temporary file first, so that no import has to hold its data in memory. A pipe that nobody writes into does not keep
+the program from ending.
 """
 
 from __future__ import annotations
@@ -9,22 +10,30 @@ from __future__ import annotations
 import glob
 import gzip
 import io
+import os
+import select
 import shutil
+import stat
 import sys
-import tempfile
+import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from indextables.cli.errors import InputError
+from indextables.cli.errors import InputError, UsageError
 from indextables.cli.load.formats import ENDINGS, Format
+from indextables.cli.stop import STOP
+from indextables.storage.mapping import translate
+from indextables.table.crew import scratch
 
 STDIN: Final = "-"
 _GZIP: Final = b"\x1f\x8b"
 _BUFFER: Final = 1 << 20
+_PATIENCE_MS: Final = 100
+"""After so long a read that waits looks whether it is still wanted."""
 
 Told = Callable[[int], None]
 """Called with how many bytes more were read."""
@@ -32,86 +41,174 @@ Told = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Source:
-    """One file, or what comes from a pipe (`path` is None: it can be read once)."""
+    """One file, or what comes from a pipe, which can be read once. `path` is None for standard input."""
 
     name: str
     path: Path | None
 
     @property
+    def once(self) -> bool:
+        """Whether what was read is gone: a pipe, whatever its name."""
+        return self.path is None or not stat.S_ISREG(self._found(self.path).st_mode)
+
+    @property
     def size(self) -> int:
         """Bytes as they are stored, 0 where nobody knows."""
-        return self.path.stat().st_size if self.path else 0
+        return self._found(self.path).st_size if self.path else 0
+
+    def _found(self, path: Path) -> os.stat_result:
+        try:
+            return path.stat()
+        except OSError as error:
+            raise _unreadable(self.name, error) from error
 
     @contextmanager
     def open(self, told: Told) -> Iterator[io.BufferedReader]:
         """Its bytes, unpacked. What goes wrong while they are read is an InputError with its name."""
-        try:
-            with self._raw() as file:
-                stream: io.BufferedReader = io.BufferedReader(_Counted(file, told), _BUFFER)
+        with self._raw() as file:
+            counted = _Counted(file, told, self.name)
+            try:
+                stream: io.BufferedReader = io.BufferedReader(counted, _BUFFER)
                 if stream.peek(2)[:2] == _GZIP:
                     stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), _BUFFER)
                 yield stream
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(f"{self.name}: the gzip data is cut off or damaged ({error})", file=self.name) from error
-        except OSError as error:
-            if isinstance(error, BrokenPipeError):
-                raise
-            raise InputError(f"{self.name} cannot be read ({error.strerror or error})", file=self.name) from error
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise InputError(
+                    f"{self.name}: the gzip data is cut off or damaged ({error})", file=self.name
+                ) from error
+            finally:
+                counted.give_up()
+
+    @contextmanager
+    def plain(self) -> Iterator[io.BufferedReader]:
+        """Its bytes as they are stored."""
+        with self._raw() as file:
+            yield io.BufferedReader(_Counted(file, lambda _: None, self.name), _BUFFER)
 
     @contextmanager
     def seekable(self) -> Iterator[IO[bytes]]:
         """The same as a file that can be read from any place: unpacked to a temporary one where needed."""
         with self.open(lambda _: None) as stream:
-            if self.path is not None and not isinstance(stream.raw, gzip.GzipFile):
+            if not self.once and not isinstance(stream.raw, gzip.GzipFile):
+                assert self.path is not None
                 with self.path.open("rb") as file:
                     yield file
                 return
-            with tempfile.TemporaryFile(prefix="indextables-import-") as copy:
-                shutil.copyfileobj(stream, copy, _BUFFER)
-                copy.seek(0)
-                yield copy
+            with scratch("import") as directory:
+                copy = directory / "unpacked"
+                _copied(stream, copy)
+                with copy.open("rb") as file:
+                    yield file
 
     @contextmanager
     def _raw(self) -> Iterator[IO[bytes]]:
         if self.path is None:
+            if sys.stdin is None:
+                raise InputError("standard input is closed", file=STDIN)
             yield sys.stdin.buffer
-        else:
-            with self.path.open("rb", buffering=0) as file:
-                yield file
+            return
+        try:
+            # without waiting for somebody to write into a pipe, which has no meaning for files
+            number = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            raise _unreadable(self.name, error) from error
+        with os.fdopen(number, "rb", buffering=0) as file:
+            yield file
 
 
 class _Counted(io.RawIOBase):
-    def __init__(self, file: IO[bytes], told: Told) -> None:
+    """The bytes of a file or a pipe, as they come. Reads may be made by other threads than the one that opened it."""
+
+    def __init__(self, file: IO[bytes], told: Told, name: str) -> None:
         self._file = file
         self._told = told
+        self._name = name
+        self._given_up = False
+        self._reading = threading.Lock()
+        self._waits = _waits(file)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = (self._file.read1 if isinstance(self._file, io.BufferedReader) else self._file.read)(len(buffer))
+        with self._reading:
+            STOP.check()
+            if self._given_up:
+                return 0
+            try:
+                data = self._arrived(len(buffer)) if self._waits else self._file.read(len(buffer))
+            except OSError as error:
+                raise _unreadable(self._name, error) from error
         buffer[: len(data)] = data
         self._told(len(data))
         return len(data)
 
+    def _arrived(self, size: int) -> bytes:
+        """What a pipe has, waiting for the first byte of it, but not longer than anybody wants it."""
+        number = self._file.fileno()
+        poll = select.poll()
+        poll.register(number, select.POLLIN)
+        while not self._given_up:
+            ready = poll.poll(_PATIENCE_MS)
+            STOP.check()
+            if ready:
+                with suppress(BlockingIOError):
+                    return os.read(number, size)
+        return b""
+
+    def give_up(self) -> None:
+        """Nobody wants more. No thread reads from the file when this returns, nor ever after."""
+        self._given_up = True
+        with self._reading:
+            pass
+
+
+def _waits(file: IO[bytes]) -> bool:
+    """Whether a read may have to wait for somebody to write."""
+    try:
+        return not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    except OSError:  # bytes in memory have no number
+        return False
+
+
+def _unreadable(name: str, error: OSError) -> InputError:
+    return InputError(f"{name} cannot be read ({error.strerror or error})", file=name)
+
 
 def find_sources(names: Sequence[str], wanted: Format | None) -> tuple[list[Source], Format]:
-    """The files that names and patterns stand for, and their format."""
+    """The files that names and patterns stand for, and their format.
+
+    What is wrong with the names is a UsageError, and what is wrong with the files an InputError.
+    """
     if STDIN in names:
         if len(names) > 1:
-            raise InputError("standard input (-) is imported alone, without other files", file=STDIN)
+            raise UsageError("standard input (-) is imported alone, without other files", file=STDIN)
         if wanted is None:
-            raise InputError("standard input (-) has no name to tell its format: give --format", file=STDIN)
+            raise UsageError("standard input (-) has no name to tell its format: give --format", file=STDIN)
         return [Source("standard input", None)], wanted
-    paths = list(dict.fromkeys(path for name in names for path in _matching(name)))
+    paths = [path for name in names for path in _matching(name)]
+    _check_no_file_twice(paths)
     formats = {path: wanted or _format(path) for path in paths}
     if len(set(formats.values())) > 1:
         first, other = paths[0], next(path for path in paths if formats[path] != formats[paths[0]])
-        raise InputError(
+        raise UsageError(
             f"{first} is {formats[first]} and {other} is {formats[other]}: import files of one format at a time",
             file=str(other),
         )
     return [Source(str(path), path) for path in paths], formats[paths[0]]
+
+
+def _check_no_file_twice(paths: Sequence[Path]) -> None:
+    """A file that two names or patterns stand for is more often a mistake than a wish, and rows that are there twice stay."""
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        earlier = seen.setdefault(path.resolve(), path)
+        if earlier is not path:
+            how = "twice" if str(earlier) == str(path) else f"as {earlier} too"
+            raise UsageError(
+                f"{path} is given {how}: leave one out, or import it again after this to have its rows twice",
+                file=str(path),
+            )
 
 
 def _matching(name: str) -> list[Path]:
@@ -121,7 +218,7 @@ def _matching(name: str) -> list[Path]:
     if path.exists():
         return [path]
     if "://" in name:
-        raise InputError(f"{name} is not a local file, and other files are not imported: pipe it in, with -", file=name)
+        raise UsageError(f"{name} is not a local file, and other files are not imported: pipe it in, with -", file=name)
     found = [Path(match) for match in sorted(glob.glob(name, recursive=True)) if not Path(match).is_dir()]  # noqa: PTH207
     if not found:
         what = "matches no file" if glob.has_magic(name) else "does not exist"
@@ -135,7 +232,7 @@ def _format(path: Path) -> Format:
         endings.pop()
     found = ENDINGS.get(endings[-1]) if endings else None
     if found is None:
-        raise InputError(
+        raise UsageError(
             f"{path} has no ending that tells its format ({', '.join(ENDINGS)}, each with .gz too): give --format",
             file=str(path),
         )
@@ -145,11 +242,20 @@ def _format(path: Path) -> Format:
 @contextmanager
 def readable_twice(sources: Sequence[Source]) -> Iterator[list[Source]]:
     """The same sources; what comes from a pipe is copied to a temporary file."""
-    if all(source.path is not None for source in sources):
-        yield list(sources)
-        return
-    with tempfile.TemporaryDirectory(prefix="indextables-import-") as directory:
-        copy = Path(directory) / "stdin"
+    with ExitStack() as stack:
+        yield [_kept(source, stack) if source.once else source for source in sources]
+
+
+def _kept(source: Source, stack: ExitStack) -> Source:
+    copy = stack.enter_context(scratch("import")) / "copy"
+    with source.plain() as stream:
+        _copied(stream, copy)
+    return Source(source.name, copy)
+
+
+def _copied(stream: IO[bytes], copy: Path) -> None:
+    try:
         with copy.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file, _BUFFER)
-        yield [Source(sources[0].name, copy)]
+            shutil.copyfileobj(stream, file, _BUFFER)
+    except OSError as error:
+        raise translate(error, str(copy.parent), copy.name, "put") from error

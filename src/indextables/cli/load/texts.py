@@ -95,12 +95,10 @@ class TextGuess:
         texts = texts.drop_null()
         if not len(texts):
             return
+        self._values += len(texts)
         self._forms = [form for form in self._forms if form.fits(texts)]
-        if not self._forms:
-            self._values += len(texts)
+        if not self._forms:  # before that nothing had three words: no form has
             self._prose += pc.sum(pc.match_substring_regex(texts, r"\S\s+\S+\s+\S")).as_py() or 0
-        elif not self._values:
-            self._values = len(texts)
 
     @property
     def arrow(self) -> pa.DataType:
@@ -110,7 +108,7 @@ class TextGuess:
     @property
     def prose(self) -> bool:
         """Whether people wrote it: one in five has three words or more."""
-        return _kinds.is_string(self.arrow) and self._prose * 5 >= max(self._values, 1)
+        return _kinds.is_string(self.arrow) and self._prose * 5 >= self._values > 0
 
 
 def read_texts(texts: pa.Array, arrow: pa.DataType) -> pa.Array:
@@ -134,7 +132,16 @@ def _converter(arrow: pa.DataType) -> Callable[[pa.Array], pa.Array]:
         ).cast(arrow)
     if _kinds.is_floating(arrow):
         return lambda texts: _finite(texts, texts.cast(arrow))
+    if _kinds.is_integer(arrow):
+        return lambda texts: _decimal_digits(texts).cast(arrow)
     return lambda texts: texts.cast(arrow)
+
+
+def _decimal_digits(texts: pa.Array) -> pa.Array:
+    """The same, if no number is written as 0x1F, which Arrow would take."""
+    if not _all_match(texts, r"[-+]?[0-9]+"):
+        raise ValueError("not only digits")
+    return texts
 
 
 def _finite(texts: pa.Array, values: pa.Array) -> pa.Array:

@@ -1,15 +1,23 @@
-"""How far a command has come: a bar on a terminal, on the stream of messages, and nothing anywhere else."""
+"""How far a command has come: a bar on a terminal, on the stream of messages, and nothing anywhere else.
+
+Whoever reports also asks, everywhere: a command that was stopped learns it from here.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
 from indextables.cli.render.screen import Screen, visible
+from indextables.cli.stop import STOP
 
-_READING: Final = 0.2
-"""The share of an import that goes into reading files; the rest is indexing."""
+_READ: Final = 0.15
+_WRITTEN: Final = 0.1
+"""The shares of an import that go into reading files, and into storing what was made of them; the rest is indexing."""
+_STEADY: Final = 1.0
+"""Seconds until a rate says something."""
 
 
 class Told(Protocol):
@@ -20,8 +28,16 @@ class Told(Protocol):
         """Rows taken from the data."""
 
     @property
+    def rows_indexed(self) -> int:
+        """Rows that are in the index of a file, finished or not."""
+
+    @property
     def rows_written(self) -> int:
         """Rows in files that are in the store."""
+
+    @property
+    def rows_total(self) -> int | None:
+        """How many rows there are to do."""
 
 
 class Stage:
@@ -30,6 +46,11 @@ class Stage:
     def __init__(self, screen: Screen, *, notes: bool) -> None:
         self._screen = screen
         self._notes = notes
+
+    @property
+    def watched(self) -> bool:
+        """Whether a person looks at the messages."""
+        return self._screen.err.isatty()
 
     def note(self, title: str, lines: Sequence[tuple[str, str]]) -> None:
         """Names and what they are, for people."""
@@ -51,45 +72,51 @@ class Stage:
 
             def told(count: int) -> None:
                 nonlocal done
+                STOP.check()
                 done += count
-                update(done / size if size else None, "")
+                update(done / size if size else None, f"{done / 1e6:,.0f} MB")
 
             yield told
 
     @contextmanager
-    def rows(
-        self, label: str, rows: int, size: int
-    ) -> Iterator[tuple[Callable[[Told], None] | None, Callable[[int], None]]]:
+    def rows(self, label: str, rows: int, size: int) -> Iterator[tuple[Callable[[Told], None], Callable[[int], None]]]:
         """A bar of rows: how many there are is known, or estimated from the bytes, or not known at all."""
         with self._bar(label) as update:
             read = 0
+            began = time.monotonic()
 
             def told(count: int) -> None:
                 nonlocal read
+                STOP.check()
                 read += count
 
             def watch(progress: Told) -> None:
+                STOP.check()
+                known = rows or progress.rows_total or 0
                 share = min(read / size, 1.0) if size else None
-                total = rows or (progress.rows_read / share if share else 0)
-                fraction = None
-                if total:
-                    fraction = (progress.rows_read * _READING + progress.rows_written * (1 - _READING)) / total
-                of = f" of {rows:,}" if rows else ""
-                update(fraction, f"{max(progress.rows_read, progress.rows_written):,}{of} rows")
+                total = known or (progress.rows_read / share if share else 0)
+                update(_fraction(progress, total), _counted(progress, known, time.monotonic() - began))
 
             yield watch, told
 
     @contextmanager
     def _bar(self, label: str) -> Iterator[Callable[[float | None, str], None]]:
-        if not self._screen.err.isatty():
+        if not self.watched:
             yield lambda _fraction, _text: None
             return
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
+        from rich.table import Column
 
-        columns: tuple[Any, ...] = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-        with Progress(
-            *columns, TextColumn("{task.fields[text]}"), console=self._screen.notes, transient=True
-        ) as progress:
+        console = self._screen.notes
+        blocks = (getattr(self._screen.err, "encoding", None) or "").lower().startswith("utf")
+        columns: tuple[Any, ...] = (
+            SpinnerColumn("dots" if blocks else "line"),
+            TextColumn("{task.description}"),
+            BarColumn(min(max(console.width - 66, 8), 40)),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[text]}", table_column=Column(no_wrap=True, overflow="crop")),
+        )
+        with Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task(label, total=None, text="")
 
             def update(fraction: float | None, text: str) -> None:
@@ -98,3 +125,22 @@ class Stage:
                 )
 
             yield update
+
+
+def _fraction(progress: Told, total: float) -> float | None:
+    """How much of the work is done, None where nobody knows how much there is."""
+    if not total:
+        return None
+    indexed = max(progress.rows_indexed, progress.rows_written)
+    done = progress.rows_read * _READ + indexed * (1 - _READ - _WRITTEN) + progress.rows_written * _WRITTEN
+    return done / total
+
+
+def _counted(progress: Told, known: int, seconds: float) -> str:
+    """Rows that are done, of how many, and how fast that goes. Before anything is indexed, those that were read."""
+    indexed = max(progress.rows_indexed, progress.rows_written)
+    of = f" of {known:,}" if known else ""
+    if not indexed:
+        return f"{progress.rows_read:,}{of} rows read"
+    rate = f", {indexed / seconds:,.0f}/s" if seconds > _STEADY else ""
+    return f"{indexed:,}{of} rows{rate}"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from indextables.cli.answers import Answer, Facts, Number, Rows
+from indextables.cli.errors import OutputFailed
 from indextables.cli.render.progress import Stage
-from indextables.cli.render.screen import Output, Screen, visible
-from indextables.core.errors import IndexTablesError
+from indextables.cli.render.screen import Output, Screen, harmless, visible
+from indextables.cli.stop import STOP
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,34 +54,28 @@ class Renderer:
                 assert_never(answer)
         return True
 
-    def error(self, error: IndexTablesError, code: int) -> None:
-        """One line, or one object."""
-        if self.output is Output.JSON:
-            details = {name: value for name, value in error.details.items() if _is_plain(value)}
-            self.problem(type(error).__name__, error.message, code, details)
-        else:
-            self.problem(type(error).__name__, error.message, code)
-
     def problem(self, kind: str, message: str, code: int, details: dict[str, Any] | None = None) -> None:
-        """An error that may not come from the package."""
-        self.screen.out.flush()
-        if self.output is Output.JSON:
-            body = {"type": kind, "message": message, "exitCode": code, **(details or {})}
-            self.screen.err.write(_json({"error": body}))
-        else:
-            self.screen.err.write(f"error: {visible(message)}\n")
-        self.screen.err.flush()
+        """An error: one line, or one object, with those of its facts that JSON has. What was found before it comes first."""
+        with suppress(OSError, OutputFailed):
+            self.screen.out.flush()
+        facts = {name: value for name, value in (details or {}).items() if _is_plain(value)}
+        self._message("error", message, {"type": kind, "message": message, "exitCode": code, **facts})
 
     def warning(self, message: str) -> None:
         """Something that is wrong, and did not stop the command."""
-        text = (
-            _json({"warning": {"message": message}}) if self.output is Output.JSON else f"warning: {visible(message)}\n"
-        )
-        self.screen.err.write(text)
-        self.screen.err.flush()
+        self._message("warning", message, {"message": message})
+
+    def _message(self, kind: str, message: str, facts: dict[str, Any]) -> None:
+        err = self.screen.err
+        if self.output is Output.JSON:
+            text = _json({kind: facts})
+            err.write(harmless(text, Output.JSON) if err.isatty() else text)
+        else:
+            err.write(f"{kind}: {visible(message)}\n")
+        err.flush()
 
     def _write(self, text: str) -> None:
-        self.screen.out.write(text)
+        self.screen.out.write(harmless(text, self.output) if self.screen.terminal else text)
 
     def _rows(self, answer: Rows) -> bool:
         counted = _Counted(answer)
@@ -182,6 +178,7 @@ class _Counted:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._answer.batches:
+            STOP.check()
             self.rows += batch.num_rows
             yield batch
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
+
+from indextables.cli.errors import OutputFailed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +24,9 @@ _HIDDEN: Final = {
     **{code: f"\\u{code:04x}" for code in (0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))},
 }
 """What could move the cursor, colour the screen or turn the writing around: shown, and not done."""
+_IN_JSON: Final = {code: f"\\u{code:04x}" for code in _HIDDEN if code >= 0x7F}
+"""The same inside of JSON, where everything below is written like this anyway."""
+_IN_LINES: Final = {code: shown for code, shown in _HIDDEN.items() if chr(code) not in "\t\n"}
 
 
 class Output(StrEnum):
@@ -35,6 +42,16 @@ def visible(text: str) -> str:
     return text.translate(_HIDDEN)
 
 
+def harmless(text: str, output: Output) -> str:
+    """Lines for programs that a person looks at: nothing in them is obeyed by the terminal."""
+    return text.translate(_IN_JSON if output is Output.JSON else _IN_LINES)
+
+
+def sentence(text: str) -> str:
+    """With a small letter first, unless it is a name such as JSON."""
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+
+
 @dataclass
 class Screen:
     """The two streams of a process, and what they can show."""
@@ -45,7 +62,9 @@ class Screen:
     @classmethod
     def standard(cls) -> Screen:
         """Those of this process, now."""
-        return cls(sys.stdout, sys.stderr)
+        _keep_standard_files()
+        out, err = (cast("TextIO | None", stream) for stream in (sys.stdout, sys.stderr))
+        return cls(cast("TextIO", _Out(out or _Closed())), cast("TextIO", _Messages(err or io.StringIO())))
 
     @property
     def terminal(self) -> bool:
@@ -94,3 +113,63 @@ def _console(stream: TextIO) -> Console:
         given = os.environ.get("COLUMNS", "")
         width = max(int(given), 20) if given.isdigit() else _PIPE_WIDTH
     return Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+
+
+def _keep_standard_files() -> None:
+    """A standard file that is closed is opened on nothing, or the next file would get its number, and what is printed."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free, which is this one
+
+
+class _Closed(io.StringIO):
+    """An output that somebody closed before the program began."""
+
+    def write(self, text: str) -> int:
+        del text
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
+class _Stream:
+    """A stream, whose failures are told from those of everything else."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Out(_Stream):
+    """Answers: what cannot be written ends the command."""
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputFailed(error) from error
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputFailed(error) from error
+
+
+class _Messages(_Stream):
+    """Messages: where nobody can be told, nobody is."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            return self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
