@@ -13,7 +13,7 @@ PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[$(1)]' || $(PIP) --editable '.[$(1)]'
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-fast test-java check format docs bench stress examples clean
+.PHONY: help venv demo test test-fast test-spark check format docs bench stress examples clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,10 @@ $(STAMP): pyproject.toml
 	$(call INSTALL,$(DEVELOP))
 	touch $@
 
+$(VENV)/.spark: $(STAMP)
+	$(call INSTALL,spark)
+	touch $@
+
 $(VENV)/.bench: $(STAMP)
 	$(call INSTALL,bench)
 	touch $@
@@ -34,14 +38,13 @@ demo: $(STAMP) ## a log table imported, searched and drawn in your terminal
 	@$(BIN)/python examples/demo.py
 
 test: $(STAMP) ## run all tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not stress and not java'
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/spark -m 'not stress and not java'
 
 test-fast: $(STAMP) ## run the quick tests only
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not slow and not stress and not java'
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/spark -m 'not slow and not stress and not java'
 
-test-java: $(STAMP) ## let Java's own Avro read what we write (installs pyspark for its jars)
-	$(call INSTALL,spark)
-	$(BIN)/python -m pytest -m java
+test-spark: $(VENV)/.spark ## tables in Spark, and Java's own Avro on what we write (needs Java 17 or newer)
+	$(BIN)/python -m pytest -m 'spark or java'
 
 check: $(STAMP) ## lint, types, layers, generated pages
 	$(BIN)/ruff check .
@@ -64,7 +67,7 @@ stress: $(STAMP) ## full-size races and more than 20,000 simulated schedules (ab
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m stress --timeout 7200 -s
 
 examples: $(STAMP) ## all tests again, property tests with ten times the examples
-	EFFORT=10 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not stress and not java' --timeout 3600
+	EFFORT=10 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/spark -m 'not stress and not java' --timeout 3600
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .bench

@@ -84,7 +84,7 @@ def java(folder: Path) -> Dumped:
     """The same files as Java's Avro reads them, out of the jars that come with pyspark; by their paths in the folder."""
     assert shutil.which("java"), "Java 17 or newer is needed, as it is for Spark"
     spec = find_spec("pyspark")
-    assert spec is not None, "install the spark extra (`make test-java` does): pyspark's jars hold Java's Avro"
+    assert spec is not None, "install the spark extra (`make test-spark` does): pyspark's jars hold Java's Avro"
     assert spec.origin is not None
     jars = [next(iter(sorted((Path(spec.origin).parent / "jars").glob(f"{name}*.jar"))), None) for name in JARS]
     assert None not in jars, f"pyspark lacks one of {', '.join(JARS)}"

@@ -26,13 +26,20 @@ def count(
     """How many rows `where` is true for and `query` finds, and the snapshot that they are from."""
     if query is not None:
         return _found(log, snapshot, where, query)
+    snapshot, total, doubtful = count_in_log(log, snapshot, where)
+    if doubtful.num_rows:
+        total += _counted(log, snapshot, doubtful, where)
+    return snapshot, total
+
+
+def count_in_log(log: TableLog, snapshot: Snapshot, where: Predicate | None = None) -> tuple[Snapshot, int, pa.Table]:
+    """How many rows the log knows that `where` is true for, and the files of which it does not know."""
     snapshot, files = read_files(log, snapshot, where)
     doubtful = _doubtful(files, where, snapshot)
     total = pc.sum(files.column("numRecords")).as_py() or 0
     if doubtful.num_rows:
         total -= pc.sum(doubtful.column("numRecords")).as_py() or 0
-        total += _counted(log, snapshot, doubtful, where)
-    return snapshot, total
+    return snapshot, total, doubtful
 
 
 def _doubtful(files: pa.Table, where: Predicate | None, snapshot: Snapshot) -> pa.Table:

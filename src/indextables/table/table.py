@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +25,7 @@ from indextables.log.snapshot import Snapshot
 from indextables.log.state.checkpoint import Checkpointed, checkpoint
 from indextables.log.tablelog import TableLog
 from indextables.storage.resolve import resolve
+from indextables.table.arguments import Moment, milliseconds, whole_number
 from indextables.table.commit_files import Txn, commit_files
 from indextables.table.count import count
 from indextables.table.create import create_table
@@ -39,8 +39,6 @@ from indextables.table.state import describe_state
 if TYPE_CHECKING:
     from indextables.split.cache import Prewarmed
     from indextables.table.merge_splits import Merged
-
-Moment = datetime | date | str
 
 
 @dataclass(frozen=True)
@@ -101,9 +99,9 @@ class Table:
         if version is not None and timestamp is not None:
             raise OptionError("give a version or a timestamp, not both")
         if version is not None:
-            version = _whole_number("version", version)
+            version = whole_number("version", version)
         log = _log(url, options)
-        moment = None if timestamp is None else _milliseconds(timestamp)
+        moment = None if timestamp is None else milliseconds(timestamp)
         snapshot = open_at(log, version=version, timestamp_ms=moment)
         return cls(log, snapshot, travelled=version is not None or timestamp is not None)
 
@@ -184,9 +182,9 @@ class Table:
         self._check_not_travelled()
         options = self._log.options
         size = options[opt.MERGE_TARGET_SIZE] if target_size is None else opt.MERGE_TARGET_SIZE.parse(target_size)
-        if _whole_number("max_source_splits_per_merge", max_source_splits_per_merge) < 2:
+        if whole_number("max_source_splits_per_merge", max_source_splits_per_merge) < 2:
             raise OptionError(f"max_source_splits_per_merge is {max_source_splits_per_merge}, but must be 2 or more")
-        if max_dest_splits is not None and _whole_number("max_dest_splits", max_dest_splits) < 1:
+        if max_dest_splits is not None and whole_number("max_dest_splits", max_dest_splits) < 1:
             raise OptionError(f"max_dest_splits is {max_dest_splits}, but must be 1 or more")
         threshold = options[opt.MERGE_SKIP_SPLIT_THRESHOLD]
         limits = Limits(size, threshold, max_source_splits_per_merge, max_dest_splits)
@@ -251,7 +249,7 @@ class Table:
         """
         from indextables.table.scan import scan
 
-        if limit is not None and _whole_number("limit", limit) < 0:
+        if limit is not None and whole_number("limit", limit) < 0:
             raise OptionError(f"limit is {limit}, but must be 0 or more")
         before = self._snapshot
         after, reader = scan(self._log, before, columns, self._predicate(where), limit, query)
@@ -273,7 +271,7 @@ class Table:
         """
         from indextables.table.search import search
 
-        if _whole_number("limit", limit) < 0:
+        if whole_number("limit", limit) < 0:
             raise OptionError(f"limit is {limit}, but must be 0 or more")
         before = self._snapshot
         after, found = search(self._log, before, query, columns, self._predicate(where), limit, snippets)
@@ -327,15 +325,15 @@ class Table:
 
     def history(self, limit: int | None = None) -> pa.Table:
         """Commits, newest first: version, timestamp, operation, parameters, metrics, txn_id, read_version, engine."""
-        if limit is not None and _whole_number("limit", limit) < 0:
+        if limit is not None and whole_number("limit", limit) < 0:
             raise OptionError(f"limit is {limit}, but must be 0 or more")
         return read_history(self._log, self._snapshot, limit)
 
     def changes(self, since: int | Moment) -> Changes:
         """What was added and removed after a version, or after a time. Raises ChangesGone."""
         if isinstance(since, date | str):
-            since = version_at(self._log, _milliseconds(since))
-        return read_changes(self._log, self._snapshot, _whole_number("since", since))
+            since = version_at(self._log, milliseconds(since))
+        return read_changes(self._log, self._snapshot, whole_number("since", since))
 
     def state(self) -> pa.Table:
         """The state that the table stands on: format, version, files, manifests, tombstones …, as `property`, `value` rows."""
@@ -387,32 +385,3 @@ class Table:
 def _log(url: str | os.PathLike[str], options: Mapping[str, Any] | None) -> TableLog:
     checked = Options(options)
     return TableLog(resolve(url, checked).open(), checked)
-
-
-def _whole_number(name: str, value: Any) -> int:
-    """A number that stands for one: an int of Python or numpy, no text, no bool, no 3.0."""
-    try:
-        if not isinstance(value, bool):
-            return operator.index(value)
-    except TypeError:
-        pass
-    raise OptionError(f"{name} is {value!r}, but must be a whole number")
-
-
-def _milliseconds(moment: Moment) -> int:
-    """A time as milliseconds since 1970; without a time zone it is UTC. A date is its midnight."""
-    if isinstance(moment, str):
-        try:
-            moment = datetime.fromisoformat(moment)
-        except ValueError as error:
-            raise OptionError(f"timestamp {moment!r} is not ISO 8601, such as '2026-03-01T12:00:00Z'") from error
-    if isinstance(moment, date) and not isinstance(moment, datetime):
-        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
-    if not isinstance(moment, datetime):
-        raise OptionError(f"a timestamp is a datetime or ISO 8601 text, not {type(moment).__name__}")
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

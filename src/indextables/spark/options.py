@@ -1,0 +1,121 @@
+"""What `.option(…)` may say when a table is read.
+
+Spark lower-cases the names and makes texts of the values. Everything under `spark.indextables.` goes to the table as it is, and
+so does every name that `docs/reference/options.md` lists; the names here are the reader's own.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from indextables.core.errors import OptionError
+from indextables.core.options import PREFIX, Options, split_list
+from indextables.core.options.bag import resolve
+from indextables.core.predicate.coerce import parse_time
+from indextables.core.values import micros
+
+READ_OPTIONS: Final = (
+    "path",
+    "versionAsOf",
+    "timestampAsOf",
+    "query",
+    "where",
+    "columns",
+    "limit",
+    "score",
+    "pushFilters",
+)
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """A question to a table, in texts that were checked for their form."""
+
+    url: str
+    version: int | None = None
+    timestamp_ms: int | None = None
+    query: str | None = None
+    where: str | None = None
+    columns: tuple[str, ...] | None = None
+    limit: int | None = None
+    score: bool = False
+    push_filters: bool = False
+    options: Options = Options()  # noqa: RUF009 - immutable
+
+
+def read_options(given: Mapping[str, str]) -> ReadOptions:
+    """The options of a read. Raises OptionError, which names the option, its value and what was expected."""
+    texts = {key.lower(): value for key, value in given.items()}
+    own = {name: texts.pop(name.lower()) for name in READ_OPTIONS if name.lower() in texts}
+    if "paths" in texts:
+        raise OptionError("a table is one place: load one path, and put tables together with union")
+    if not own.get("path"):
+        raise OptionError(
+            'no path is given: say where the table is, with load("s3://bucket/table") or option("path", …)'
+        )
+    _known(texts)
+    if "versionAsOf" in own and "timestampAsOf" in own:
+        raise OptionError("versionAsOf and timestampAsOf both say which version is meant: keep one of them")
+    return ReadOptions(
+        own["path"],
+        version=_whole("versionAsOf", own),
+        timestamp_ms=_moment(own.get("timestampAsOf")),
+        query=own.get("query"),
+        where=own.get("where"),
+        columns=_columns(own.get("columns")),
+        limit=_whole("limit", own),
+        score=_flag("score", own),
+        push_filters=_flag("pushFilters", own),
+        options=Options(texts),
+    )
+
+
+def _known(texts: Mapping[str, str]) -> None:
+    """Names without our prefix that nobody knows: our own are more likely meant than the table's."""
+    for key in texts:
+        if key.startswith(PREFIX) or resolve(key) is not None:
+            continue
+        own = {name.lower(): name for name in READ_OPTIONS}
+        near = difflib.get_close_matches(key, own, n=1, cutoff=0.6)
+        hint = f"did you mean {own[near[0]]}?" if near else f"a read has {', '.join(READ_OPTIONS[1:])} and {PREFIX}*"
+        raise OptionError(f"unknown option {key}, {hint}", option=key)
+
+
+def _whole(name: str, own: Mapping[str, str]) -> int | None:
+    text = own.get(name)
+    if text is None:
+        return None
+    if not text.strip().isdecimal():
+        raise OptionError(f"{name} is {text!r}, expected a whole number, 0 or more", option=name)
+    return int(text)
+
+
+def _flag(name: str, own: Mapping[str, str]) -> bool:
+    text = own.get(name, "false").strip().lower()
+    if text not in _BOOLEANS:
+        raise OptionError(f"{name} is {own[name]!r}, expected true or false", option=name)
+    return _BOOLEANS[text]
+
+
+def _moment(text: str | None) -> int | None:
+    if text is None:
+        return None
+    moment = parse_time(text, zoned=True)
+    if moment is None:
+        raise OptionError(
+            f"timestampAsOf is {text!r}, expected a time such as 2026-03-01 12:00:00 (UTC, unless it names a zone)"
+        )
+    return micros(moment) // 1000
+
+
+def _columns(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(split_list(text))
+    except ValueError:
+        raise OptionError(f"columns is {text!r}, expected names with commas between them", option="columns") from None

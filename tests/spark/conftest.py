@@ -1,0 +1,92 @@
+"""One Spark for all tests of this folder: a Java process takes seconds to start, and each question to it takes tenths of one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+collect_ignore_glob = [] if find_spec("pyspark") else ["test_*.py"]
+"""Without the spark extra there is nothing to run here; `make test-spark` installs it."""
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -Dlog4j2.level=OFF",
+}
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session on this machine alone, with the source installed."""
+    from pyspark.sql import SparkSession
+
+    from indextables.spark import install
+
+    home = tmp_path_factory.mktemp("spark")
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["XDG_CACHE_HOME"] = str(home / "cache")
+    builder = SparkSession.builder.master("local[2]").appName("tests")
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    builder = builder.config("spark.sql.warehouse.dir", str(home / "warehouse"))
+    builder = builder.config("spark.local.dir", str(home / "local"))
+    session = builder.getOrCreate()
+    install(session)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def setting(spark: SparkSession) -> Iterator[Callable[[str, str], None]]:
+    """`setting(key, value)` changes the session for one test."""
+    before: dict[str, str | None] = {}
+
+    def change(key: str, value: str) -> None:
+        before.setdefault(key, spark.conf.get(key, None))
+        spark.conf.set(key, value)
+
+    yield change
+    for key, value in before.items():
+        spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+
+
+@pytest.fixture
+def in_zone(spark: SparkSession) -> Callable[..., object]:
+    """`with in_zone("America/New_York"):` for sessions elsewhere."""
+
+    @contextmanager
+    def zone(name: str) -> Iterator[None]:
+        before = spark.conf.get("spark.sql.session.timeZone")
+        spark.conf.set("spark.sql.session.timeZone", name)
+        try:
+            yield
+        finally:
+            spark.conf.set("spark.sql.session.timeZone", before)
+
+    return zone
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A place for a table."""
+    return str(tmp_path / "table")
