@@ -125,20 +125,20 @@ def _unknown_tried_again() -> list[Patch]:
 @planted(33, "uploads-of-all-commits", "merges", "data-gone")
 def _uploads_of_all_commits() -> list[Patch]:
     """A merge that fails takes back what it uploaded, and with it what its earlier commits named."""
-    real = merge_module._Merge._commit
+    real = merge_module.Merge.commit
 
     def commit(self: Any, finished: Sequence[Any]) -> None:
-        uploads = self._uploads
+        uploads = self.uploads
         real(self, finished)
-        self._uploads = uploads
+        self.uploads = uploads
 
-    return [mock.patch.object(merge_module._Merge, "_commit", commit)]
+    return [mock.patch.object(merge_module.Merge, "commit", commit)]
 
 
 @planted(34, "broken-removed", "merges", "row-lost")
 def _broken_removed() -> list[Patch]:
     """A source that could not be merged is removed with the others."""
-    real = merge_module._Merge._build
+    real = merge_module.Merge.build
 
     def build(self: Any, *what: Any) -> Any:
         done = real(self, *what)
@@ -146,7 +146,7 @@ def _broken_removed() -> list[Patch]:
             done.sources += done.broken
         return done
 
-    return [mock.patch.object(merge_module._Merge, "_build", build)]
+    return [mock.patch.object(merge_module.Merge, "build", build)]
 
 
 @planted(35, "merge-as-a-change", "merges", "wrong-change")

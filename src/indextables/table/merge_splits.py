@@ -75,6 +75,17 @@ def merge_splits(
     log: TableLog, snapshot: Snapshot, limits: Limits, where: Predicate | None = None, progress: Watcher | None = None
 ) -> tuple[Snapshot, Merged]:
     """Merge what can be merged in the partitions that `where` selects. Returns the snapshot to go on with."""
+    snapshot, groups = groups_to_merge(log, snapshot, limits, where)
+    if not groups:
+        return snapshot, Merged(snapshot.version)
+    with scratch("merge") as directory:
+        return Merge(log, snapshot, directory, progress).run(groups)
+
+
+def groups_to_merge(
+    log: TableLog, snapshot: Snapshot, limits: Limits, where: Predicate | None = None
+) -> tuple[Snapshot, list[Group]]:
+    """What there is to do, and the snapshot that it was found in."""
     check_bundles(snapshot, "merging")
     check_writable(log.url, snapshot.protocol)
     table_mapping(
@@ -82,15 +93,11 @@ def merge_splits(
     )  # options that contradict the table are an error even if there is nothing to do
     snapshot, files = read_files(log, snapshot, where)
     files = without_cooldown(files, snapshot, log.clock.wall_ms(), "merge")
-    groups = plan_merges(files, snapshot.metadata.partition_columns, limits)
-    if not groups:
-        return snapshot, Merged(snapshot.version)
-    with scratch("merge") as directory:
-        return _Merge(log, snapshot, directory, progress).run(groups)
+    return snapshot, plan_merges(files, snapshot.metadata.partition_columns, limits)
 
 
 @dataclass
-class _Done:
+class MergedGroup:
     """A group after its merge. Without a result too few sources were left."""
 
     result: AddAction | None
@@ -100,46 +107,53 @@ class _Done:
     broken: dict[str, str]
 
 
-class _Merge:
-    def __init__(self, log: TableLog, snapshot: Snapshot, directory: Path, progress: Watcher | None) -> None:
+class Merge:
+    """The work of one merge: groups are built here or elsewhere, and committed here."""
+
+    def __init__(self, log: TableLog, snapshot: Snapshot, directory: Path, progress: Watcher | None = None) -> None:
         self._log = log
         self._snapshot = snapshot
         self._directory = directory
         self._watcher = progress
         self._teller = Teller(progress)
-        self._uploads = Uploads(log)
-        self._committed: list[tuple[_Done, AddAction]] = []
+        self.uploads = Uploads(log)
+        self._committed: list[tuple[MergedGroup, AddAction]] = []
         self._overtaken = 0
         self._skipped: dict[str, str] = {}
 
     def run(self, groups: Sequence[Group]) -> tuple[Snapshot, Merged]:
+        """Merge all of them in this process."""
         self._teller = Teller(self._watcher, rows_total=sum(group.rows for group in groups))
         threads = self._log.options[opt.INDEX_WRITER_THREADS]
         crew = Crew(self._log.workers, threads)
-        waiting: list[_Done] = []
+        waiting: list[MergedGroup] = []
         began = self._log.clock.boot()
         for start in range(0, len(groups), threads):
             try:
-                jobs = [partial(self._build, group, crew) for group in groups[start : start + threads]]
+                jobs = [partial(self.build, group, crew) for group in groups[start : start + threads]]
                 waiting += crew.together(jobs)
                 last = start + threads >= len(groups)
                 if last or self._log.clock.boot() - began >= _COMMIT_EVERY_SECONDS:
-                    self._commit(waiting)
+                    self.commit(waiting)
                     waiting, began = [], self._log.clock.boot()
             except BaseException:
-                self._uploads.discard()  # those of a commit that began are no longer among them
+                self.uploads.discard()  # those of a commit that began are no longer among them
                 raise
+        return self.finish()
+
+    def finish(self) -> tuple[Snapshot, Merged]:
+        """The table after all commits, and what they did."""
         if self._committed:
             self._snapshot = after_merge(self._log, self._snapshot)
         return self._snapshot, self._summary()
 
-    def _build(self, group: Group, crew: Crew) -> _Done:
+    def build(self, group: Group, crew: Crew) -> MergedGroup:
         """Merge a group, without the sources that cannot be."""
         try:
             sources = list(readers(self._log, self._snapshot, group.files))
         except CorruptLog as error:  # a partition value that cannot be read: all files of the group have it
             logger.warning("table %s: a partition is left out of the merge: %s", self._log.url, error)
-            return _Done(None, [], 0, {})
+            return MergedGroup(None, [], 0, {})
         sizes = dict(zip(group.files.column("path").to_pylist(), group.files.column("size").to_pylist(), strict=True))
         broken: dict[str, str] = {}
         while len(sources) > 1:
@@ -155,9 +169,9 @@ class _Merge:
                 rows_read=group.rows, rows_written=local.sealed.footer.rows, splits=1, size=local.sealed.size
             )
             merged = [source.key for source in sources]
-            return _Done(result, merged, sum(sizes[key] for key in merged), broken)
+            return MergedGroup(result, merged, sum(sizes[key] for key in merged), broken)
         self._teller.tell(rows_read=group.rows)
-        return _Done(None, [], 0, broken)
+        return MergedGroup(None, [], 0, broken)
 
     def _write(self, sources: Sequence[SplitReader], group: Group, crew: Crew) -> LocalSplit:
         crew.check()
@@ -172,22 +186,27 @@ class _Merge:
             stats_columns=limits.columns,
             stats_length=limits.length,
             source=new_number(log),
-            check=crew.check,
+            check=partial(self._check, crew),
         )
         return merge(self._directory, sources, target, log.workers)
+
+    def _check(self, crew: Crew) -> None:
+        """Whether to go on: another group may have failed, and the watcher may have had enough."""
+        crew.check()
+        self._teller.tell()
 
     def _upload(self, local: LocalSplit, group: Group, crew: Crew) -> AddAction:
         try:
             crew.check()
-            key = self._uploads.put(local.path, partition_directory(group.partition_values))
+            key = self.uploads.put(local.path, partition_directory(group.partition_values))
         finally:
             local.remove()
         return added(key, local.sealed, local.sealed.footer.doc_mapping)
 
-    def _commit(self, finished: Sequence[_Done]) -> None:
+    def commit(self, finished: Sequence[MergedGroup]) -> None:
         """Commit what is finished: results in place of their sources, and notes about what is broken."""
         broken = self._still_live({path: why for done in finished for path, why in done.broken.items()})
-        uploads, self._uploads = self._uploads, Uploads(self._log)
+        uploads, self.uploads = self.uploads, Uploads(self._log)
         groups = [(done, done.result) for done in finished if done.result is not None]
         if not groups and not broken:
             return

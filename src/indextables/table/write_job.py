@@ -101,7 +101,7 @@ class WriteJob:
             adds = build_splits(self.plan, rows, uploads)
         except BaseException as error:
             uploads.discard()
-            if isinstance(error, IndexTablesError) and not error.retryable and not _may_pass(error):
+            if isinstance(error, IndexTablesError) and not may_pass(error):
                 return Built(error=error)
             raise
         return Built(tuple(adds), uploads.keys, counted.rows)
@@ -236,9 +236,9 @@ def _settled(snapshot: Snapshot, txn: TxnAction | None) -> str:
     return f"batch {txn.version} of {txn.app_id} is in the table already"
 
 
-def _may_pass(error: IndexTablesError) -> bool:
-    """Whether the same rows may be written by another process, or a little later."""
-    return isinstance(error, StorageError | CommitError)
+def may_pass(error: IndexTablesError) -> bool:
+    """Whether the same may succeed in another process, or a little later."""
+    return error.retryable or isinstance(error, StorageError | CommitError)
 
 
 class _Counted:

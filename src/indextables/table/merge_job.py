@@ -1,0 +1,131 @@
+"""A merge whose groups are built by many processes and committed by one, a batch at a time.
+
+    MergeJob ──▶ MergeTask ──┬─▶ run() ──▶ MergeAnswer ─┐
+     the driver              ├─▶ run() ──▶ MergeAnswer ─┼─▶ MergeJob.commit([MergeAnswer, …]), and the next batch
+                             └─▶ run() ──▶ MergeAnswer ─┘
+                                  tasks, anywhere
+
+A task holds recipes only: the table's place and options, its metadata, and the log's rows of its sources. A task that ran twice,
+or half, leaves a file that no version names and nothing else, and a batch that is committed stays, whatever becomes of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from indextables.core import options as opt
+from indextables.core.errors import IndexTablesError, OptionError
+from indextables.core.options import Options
+from indextables.log.files import FILE_SCHEMA
+from indextables.log.fileset import FileSet
+from indextables.log.history import open_at
+from indextables.log.snapshot import Snapshot
+from indextables.log.tablelog import TableLog
+from indextables.storage.resolve import resolve
+from indextables.table.arguments import whole_number
+from indextables.table.crew import Crew, scratch
+from indextables.table.merge_plan import Group, Limits
+from indextables.table.merge_splits import Merge, Merged, MergedGroup, groups_to_merge
+from indextables.table.partition_where import over_partitions
+from indextables.table.uploads import Uploads
+from indextables.table.write_job import may_pass
+
+
+@dataclass(frozen=True)
+class MergeAnswer:
+    """What became of one group."""
+
+    group: MergedGroup | None = None
+    keys: tuple[str, ...] = ()
+    """Every name that was uploaded, or may have been."""
+    error: IndexTablesError | None = None
+    """Why there is no result, and never will be; its uploads are taken back already."""
+
+
+@dataclass(frozen=True)
+class MergeTask:
+    """One group to merge, with all that another process needs for it."""
+
+    log: TableLog
+    head: Snapshot
+    """The version, its schema and its properties, without its files."""
+    group: Group
+
+    def run(self) -> MergeAnswer:
+        """Merge it, in this process and with one thread. Raises what may be better the next time."""
+        with scratch("merge") as directory:
+            merge = Merge(self.log, self.head, directory)
+            try:
+                done = merge.build(self.group, Crew(self.log.workers, 1))
+            except BaseException as error:
+                merge.uploads.discard()
+                if isinstance(error, IndexTablesError) and not may_pass(error):
+                    return MergeAnswer(error=error)
+                raise
+            return MergeAnswer(done, merge.uploads.keys)
+
+
+class MergeJob:
+    """A merge of what there is to merge now: tasks for others, and commits of what they answer."""
+
+    def __init__(self, log: TableLog, limits: Limits, where: str | None = None) -> None:
+        snapshot = open_at(log)
+        chosen = None if where is None else over_partitions(where, snapshot, "merge_splits", "merged")
+        snapshot, groups = groups_to_merge(log, snapshot, limits, chosen)
+        self._log = log
+        self._merge = Merge(log, snapshot, Path())
+        nothing = FileSet(FILE_SCHEMA.empty_table())
+        head = replace(snapshot, file_set=nothing, transactions={}, skips=(), registry={})
+        self.tasks = [MergeTask(log, head, _plain(group)) for group in groups]
+        self.sources = sum(group.files.num_rows for group in groups)
+        """How many splits would go."""
+
+    def begin(self) -> float:
+        """Now, for `commit`: to be asked before tasks are handed out."""
+        return self._log.clock.boot()
+
+    def commit(self, answers: Sequence[MergeAnswer], began: float) -> None:
+        """Commit what these tasks built since `began`. The first error of a task is raised after what the others built is in."""
+        self._merge.uploads = Uploads(self._log, [key for answer in answers for key in answer.keys], began)
+        try:
+            self._merge.commit([answer.group for answer in answers if answer.group is not None])
+        except BaseException:
+            self._merge.uploads.discard()  # those of a commit that began are no longer among them
+            raise
+        for answer in answers:
+            if answer.error is not None:
+                self._merge.finish()
+                raise answer.error
+
+    def finish(self) -> Merged:
+        """What all commits did."""
+        return self._merge.finish()[1]
+
+
+def begin_merge(url: str, options: Options, limits: Limits, where: str | None = None) -> MergeJob:
+    """Look for what there is to merge. Raises TableNotFound, ForeignTable, PredicateError, OptionError."""
+    return MergeJob(TableLog(resolve(url, options).open(), options), limits, where)
+
+
+def merge_limits(
+    options: Options,
+    target_size: int | str | None = None,
+    max_dest_splits: int | None = None,
+    max_source_splits_per_merge: int = 1000,
+) -> Limits:
+    """What a caller says of a merge, checked. Raises OptionError."""
+    size = options[opt.MERGE_TARGET_SIZE] if target_size is None else opt.MERGE_TARGET_SIZE.parse(target_size)
+    if whole_number("max_source_splits_per_merge", max_source_splits_per_merge) < 2:
+        raise OptionError(f"max_source_splits_per_merge is {max_source_splits_per_merge}, but must be 2 or more")
+    if max_dest_splits is not None and whole_number("max_dest_splits", max_dest_splits) < 1:
+        raise OptionError(f"max_dest_splits is {max_dest_splits}, but must be 1 or more")
+    return Limits(size, options[opt.MERGE_SKIP_SPLIT_THRESHOLD], max_source_splits_per_merge, max_dest_splits)
+
+
+def _plain(group: Group) -> Group:
+    """The group with files of its own: a slice of a large table would take all of it along."""
+    return replace(group, files=pa.Table.from_pylist(group.files.to_pylist(), schema=group.files.schema))

@@ -1,0 +1,31 @@
+"""What the tests of writing share: frames of log lines, and what is in a table afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from indextables import Table
+
+
+def logs(spark: SparkSession, rows: int, *, start: int = 0, parts: int = 2) -> DataFrame:
+    numbers = spark.range(start, start + rows, 1, parts)
+    return numbers.select(
+        sql.col("id"),
+        sql.concat(sql.lit("request "), sql.col("id").cast("string"), sql.lit(" failed")).alias("message"),
+        sql.concat(sql.lit("2024-01-0"), (sql.col("id") % 3 + 1).cast("string")).alias("day"),
+    )
+
+
+def save(df: DataFrame, url: str, mode: str = "append", **options: object) -> None:
+    df.write.format("indextables").mode(mode).options(**options).save(url)
+
+
+def ids(url: str, **question: str) -> list[int]:
+    return sorted(Table.open(url).scan(columns=["id"], **question).read_all().column("id").to_pylist())
+
+
+def splits_on_disk(url: str) -> set[str]:
+    return {str(path.relative_to(url)) for path in Path(url).rglob("*.split")}
