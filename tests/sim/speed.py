@@ -18,7 +18,7 @@ import indextables.log.state.files as files_module
 import indextables.log.state.open as open_module
 import indextables.log.state.write as write_module
 from indextables.log.avro.container import Container, read_container
-from indextables.log.avro.lockstep import Sieve
+from indextables.log.avro.lengths import Sieve
 from indextables.log.avro.manifest import _sifted, read_entries
 from indextables.log.state.model import State
 from indextables.log.state.read import decode_state

@@ -20,7 +20,8 @@ from indextables.log.avro import manifest as manifest_module
 from indextables.log.avro.container import Container, read_container, write_container
 from indextables.log.avro.decode import decode_records
 from indextables.log.avro.encode import RECORD_FIELD, encode_blocks
-from indextables.log.avro.lockstep import LENGTHS_KEY, Irregular, Lockstep, pack_lengths, unpack_lengths
+from indextables.log.avro.lengths import LENGTHS_KEY, Irregular, pack_lengths, unpack_lengths
+from indextables.log.avro.lockstep import Lockstep
 from indextables.log.avro.manifest import read_entries, read_manifest, read_records, with_records, write_manifest
 from indextables.log.avro.schemas import FILE_ENTRY, FILE_ENTRY_JSON
 from indextables.log.avro.settle import nothing, settled

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from indextables.log.avro.container import read_container
+from indextables.log.avro.lengths import LENGTHS_KEY
 from indextables.log.avro.manifest import NULL_FIELDS_KEY, null_fields, read_entries, read_records, write_manifest
 from indextables.log.avro.settle import settled
 from indextables.log.files import FILE_SCHEMA
@@ -15,15 +16,16 @@ from state.support import entry, files_of, full_entry
 
 NULLABLE = {field.name for field in FILE_SCHEMA if field.nullable}
 MANY = 1500
-"""Entries that are read by DataFusion."""
+"""Entries that are read by DataFusion, where the lengths of their records are not known."""
 
 
 def read(files: pa.Table, *, checked: bool = True, note: bytes | None = None) -> pa.Table:
     data = write_manifest(files, codec="zstandard", level=1)
     container = read_container("m", data)
+    metadata = {key: value for key, value in container.metadata.items() if key != LENGTHS_KEY}
     if note is not None:
-        container = replace(container, metadata={**container.metadata, NULL_FIELDS_KEY: note})
-    return read_entries(container, data, checked=checked)
+        metadata[NULL_FIELDS_KEY] = note
+    return read_entries(replace(container, metadata=metadata), data, checked=checked)
 
 
 def test_fields_that_are_null_everywhere_are_noted_and_read_as_null() -> None:

@@ -12,8 +12,7 @@ in files whose checksum was compared nor is what follows the last field that is 
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,68 +20,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from indextables.log.avro.encode import RECORD_FIELD
+from indextables.log.avro.lengths import TOP_BITS, Bytes, Irregular, Numbers, Sieve, signed, squeezed
 from indextables.log.avro.settle import integers, nothing
-
-Numbers = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-
-Sieve = Callable[[pa.Table], Numbers | None]
-"""Entries → the numbers of those to keep, or None for all."""
-
-LENGTHS_KEY = "indextables.recordLengths"
-"""In the file's metadata: the length of every record in bytes. Little-endian 32-bit numbers, the lowest bytes of all of them
-first, then the next ones, most of which are zeros; as a zstd frame; in base64, as some readers take metadata for text."""
 
 _LONGEST_VARINT = 10
 _ONE = np.uint64(1)
-_TOP_BITS = np.uint64(0x8080808080808080)
-_GROUPS = tuple(
-    (np.uint64(low), np.uint64(high))
-    for low, high in (
-        (0x007F007F007F007F, 0x7F007F007F007F00),
-        (0x00003FFF00003FFF, 0x3FFF00003FFF0000),
-        (0x000000000FFFFFFF, 0x0FFFFFFF00000000),
-    )
-)
-"""Seven bits of each byte move together: by 1, by 2, by 4."""
-_PLAIN = ("string", "long", "int", "boolean")
-
-
-class Irregular(Exception):
-    """Records that cannot be read in step."""
-
-
-def pack_lengths(lengths: Sequence[Numbers]) -> bytes:
-    """Record lengths as they stand in the header."""
-    planes = np.concatenate([np.zeros(0, np.int64), *lengths]).astype("<u4").view(np.uint8).reshape(-1, 4).T
-    return b64encode(pa.Codec("zstd").compress(np.ascontiguousarray(planes), asbytes=True))
-
-
-def unpack_lengths(packed: bytes, count: int) -> Numbers:
-    """The lengths of `count` records."""
-    try:
-        with pa.CompressedInputStream(pa.py_buffer(b64decode(packed, validate=True)), "zstd") as stream:
-            planes = stream.read()
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise Irregular(str(error)) from error
-    if len(planes) != count * 4:
-        raise Irregular("not as many lengths as records")
-    return np.frombuffer(planes, np.uint8).reshape(4, -1).T.copy().view("<u4").reshape(-1).astype(np.int64)
-
-
-def can_read(schema: Any, wanted: Sequence[str]) -> bool:
-    """Whether the fields of a record are all of kinds that are known here, and some of them are wanted."""
-    fields = schema.get("fields", []) if isinstance(schema, dict) else []
-    return any(field["name"] in wanted for field in fields) and all(_known(field.get("type")) for field in fields)
-
-
-def _known(kind: Any) -> bool:
-    match kind:
-        case ["null", inner]:
-            return not isinstance(inner, list) and _known(inner)
-        case {"type": "map", "values": "string"} | {"type": "array", "items": "string"}:
-            return True
-    return kind in _PLAIN
 
 
 class Lockstep:
@@ -299,15 +241,12 @@ class _Rows:
         if int(self.at.max()) > len(self.data) - 8:
             return self._longs_by_byte()
         words = np.ndarray((len(self.data) - 7,), np.dtype("<u8"), self.data, strides=(1,))[self.at].astype(np.uint64)
-        stops = ~words & _TOP_BITS
+        stops = ~words & TOP_BITS
         if not stops.all():
             return self._longs_by_byte()
         last = stops & (~stops + _ONE)  # the top bit of the last byte
         self.at = self.at + (np.bitwise_count(last - _ONE) // 8 + 1)
-        value = words & (last - _ONE) & ~_TOP_BITS
-        for shift, (low, high) in enumerate(_GROUPS):
-            value = (value & low) | ((value & high) >> np.uint64(1 << shift))
-        return _signed(value)
+        return signed(squeezed(words & (last - _ONE) & ~TOP_BITS))
 
     def _longs_by_byte(self) -> Numbers:
         """The same for numbers of more than eight bytes, and for those at the end of the block."""
@@ -326,18 +265,13 @@ class _Rows:
             byte[rows] = there
         if (byte >= 0x80).any():
             raise Irregular("a number is too long")
-        return _signed(value)
+        return signed(value)
 
     def _step(self) -> Bytes:
         """The next byte of every row."""
         found = self.data.take(self.at)
         self.at = self.at + 1
         return found
-
-
-def _signed(zigzag: npt.NDArray[np.uint64]) -> Numbers:
-    signed: Numbers = (zigzag >> _ONE).view(np.int64) ^ -(zigzag & _ONE).view(np.int64)
-    return signed
 
 
 def _windows(data: Bytes, width: int, at: Numbers) -> Bytes:

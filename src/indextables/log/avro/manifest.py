@@ -12,24 +12,26 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.errors import CorruptLog, UnsafePath
+from indextables.log.avro.alike import Alike, promising, room
 from indextables.log.avro.container import Block, Container, decompress, read_container, write_container
 from indextables.log.avro.decode import decode_records
 from indextables.log.avro.decoders import DECODERS
 from indextables.log.avro.encode import RECORD_FIELD, cut, encode_records, record_lengths
-from indextables.log.avro.lockstep import (
+from indextables.log.avro.lengths import (
     LENGTHS_KEY,
     Irregular,
-    Lockstep,
     Numbers,
     Sieve,
     can_read,
     pack_lengths,
     unpack_lengths,
 )
+from indextables.log.avro.lockstep import Lockstep
 from indextables.log.avro.native import native_batches, usable
 from indextables.log.avro.schemas import FILE_ENTRY, FILE_ENTRY_JSON
 from indextables.log.avro.settle import integers, nothing, settled
@@ -45,6 +47,8 @@ _FEW = 70
 _SMALL = 1000
 _FEW_COLUMNS = 6
 _ROWS_PER_THREAD = 18_000
+_BLOCKS_ALIKE = 4
+"""Blocks that are read at once where records are alike. More make larger groups, and take more memory than a cache has."""
 _NULLABLE = frozenset(field.name for field in FILE_SCHEMA if field.nullable)
 _EARLY = ("path", "partitionValues")
 _DEFAULTS: dict[str, Any] = {"dataChange": True, "hasFooterOffsets": False, "partitionValues": []}
@@ -97,19 +101,23 @@ def read_entries(
     sieve: Sieve | None = None,
     *,
     selective: bool = False,
+    few: bool = False,
     checked: bool = False,
 ) -> pa.Table:
     """The same, of a manifest that was taken apart already.
 
     The sieve gets the entries some thousand at a time, at times only their paths and partition values, and says which of them
-    to keep. What it drops is gone before more are read. `selective` says that it may drop most of them, or that there are too few
-    to load a library for, `checked` that the file is known to be as it was written.
+    to keep. What it drops is gone before more are read. `selective` says that it may drop most of them, `few` that there are too
+    few to load a library for, `checked` that the file is known to be as it was written.
     """
     schema = FILE_SCHEMA if columns is None else pa.schema([FILE_SCHEMA.field(column) for column in columns])
     fields = _fields(container)
     large = container.count > _SMALL
     found = None
-    if container.count > _FEW and (not large or selective or len(schema) <= _FEW_COLUMNS):
+    if large and not selective and len(schema) > _FEW_COLUMNS:
+        found = _read_in_step(container, schema, sieve, alike=True)
+    selective = selective or few
+    if found is None and container.count > _FEW and (not large or selective or len(schema) <= _FEW_COLUMNS):
         found = _read_in_step(container, schema, sieve, checked=checked)
     if found is None and not selective and not usable():
         found = _read_in_step(container, schema, sieve, checked=checked)
@@ -126,7 +134,10 @@ def read_records(
 ) -> pa.Table:
     """Some columns, and the entries as they would be written: what a manifest of ours has is copied, others are encoded."""
     schema = pa.schema([*(FILE_SCHEMA.field(column) for column in columns), RECORD_FIELD])
-    found = _read_in_step(container, schema, sieve, checked=checked) if container.schema == FILE_ENTRY else None
+    found = None
+    if container.schema == FILE_ENTRY:
+        found = _read_in_step(container, schema, sieve, alike=True) if container.count > _SMALL else None
+        found = _read_in_step(container, schema, sieve, checked=checked) if found is None else found
     if found is None:
         return with_records(read_entries(container, data, None, sieve), columns)
     return with_null_fields(found, _named_fields(container.metadata.get(NULL_FIELDS_KEY, b"")) if checked else ())
@@ -166,14 +177,17 @@ def _fields(container: Container) -> set[str]:
 
 
 def _read_in_step(
-    container: Container, schema: pa.Schema, sieve: Sieve | None, *, checked: bool = False
+    container: Container, schema: pa.Schema, sieve: Sieve | None, *, checked: bool = False, alike: bool = False
 ) -> pa.Table | None:
     packed = container.metadata.get(LENGTHS_KEY)
-    if packed is None or not can_read(container.schema, schema.names):
+    if packed is None or not can_read(container.schema, schema):
         return None
-    reader = Lockstep(container.schema["fields"], schema, _EARLY, sieve, checked=checked)
+    fields = container.schema["fields"]
+    reader = Alike(fields, schema, _EARLY, sieve) if alike else Lockstep(fields, schema, _EARLY, sieve, checked=checked)
     try:
         lengths = unpack_lengths(packed, container.count)
+        if alike and not promising(lengths):
+            return None
         calls = [
             partial(_pieces, container, reader, schema, blocks, lengths[first:]) for blocks, first in _groups(container)
         ]
@@ -199,14 +213,18 @@ def _groups(container: Container) -> Iterator[tuple[Sequence[Block], int]]:
 
 
 def _pieces(
-    container: Container, reader: Lockstep, schema: pa.Schema, blocks: Sequence[Block], lengths: Numbers
+    container: Container, reader: Lockstep | Alike, schema: pa.Schema, blocks: Sequence[Block], lengths: Numbers
 ) -> pa.Table:
+    """Some blocks: one by one, or several at once where that makes larger groups of records that are alike."""
     pieces = [schema.empty_table()]
     at = 0
-    for block in blocks:
-        data = decompress(container.name, container.codec, block.data)
-        columns = reader.read(data, lengths[at : at + block.count])
-        at += block.count
+    step = _BLOCKS_ALIKE if isinstance(reader, Alike) else 1
+    for number in range(0, len(blocks), step):
+        some = blocks[number : number + step]
+        count = sum(block.count for block in some)
+        data = _unpacked(container, some, lengths[at : at + count])
+        columns = reader.read(data, lengths[at : at + count])
+        at += count
         if columns:
             rows = len(next(iter(columns.values())))
             whole = [
@@ -216,6 +234,22 @@ def _pieces(
             pieces.append(pa.Table.from_arrays(whole, schema=schema))
     table = pa.concat_tables(pieces)
     return table if RECORD_FIELD.name in schema.names else settled(table)
+
+
+def _unpacked(container: Container, blocks: Sequence[Block], lengths: Numbers) -> Any:
+    """The records of some blocks, one behind the other."""
+    if len(blocks) == 1:
+        return decompress(container.name, container.codec, blocks[0].data)
+    size = int(lengths.sum())
+    whole = room(size, np.uint8)
+    at = 0
+    for block in blocks:
+        data = decompress(container.name, container.codec, block.data)
+        if len(data) > size - at:
+            raise Irregular("the lengths do not fit the blocks")
+        whole[at : at + len(data)] = np.frombuffer(data, np.uint8)
+        at += len(data)
+    return whole[:at]
 
 
 def _read_natively(

@@ -19,7 +19,7 @@ from indextables.core.errors import CorruptLog
 from indextables.core.metrics import METRICS
 from indextables.core.predicate import Predicate, may_match
 from indextables.log.avro.container import read_container
-from indextables.log.avro.lockstep import Numbers
+from indextables.log.avro.lengths import Numbers
 from indextables.log.avro.manifest import read_entries, read_records
 from indextables.log.avro.settle import integers
 from indextables.log.files import FILE_SCHEMA
@@ -131,7 +131,7 @@ def load_manifest(
     checked = item.checksum is not None
     if records:
         return read_records(container, data, columns, check, checked=checked)
-    return read_entries(container, data, columns, check, selective=few or where is not None, checked=checked)
+    return read_entries(container, data, columns, check, selective=where is not None, few=few, checked=checked)
 
 
 def _kept(entries: pa.Table, dead: Dead | None, where: Where | None) -> Numbers | None:
