@@ -274,26 +274,28 @@ class TestReads:
             assert split.count(logs.predicate("cost = 7")) == 20
             assert split.count(logs.predicate("cost = 7 OR id = 1")) == 21
             with pytest.raises(AssertionError, match="the index was opened"):
-                split.count(logs.predicate("cost = 7 AND id = 7"))
+                split.count(logs.predicate("cost = 7 AND level = 'ERROR'"))
 
     @pytest.mark.parametrize(
         ("text", "asked"),
         [
-            ("id = 5", True),
-            ("id IN (1, 2, 3)", True),
-            ("id > 19000", True),
+            ("id = 5", False),
+            ("id IN (1, 2, 3)", False),
+            ("id > 19000", False),
             ("id > 1000", False),
-            ("id > 1000 AND id < 1500", True),
+            ("id > 1000 AND id < 1500", False),
             ("id > 1000 AND level = 'ERROR'", True),
             ("id > 1000 OR level = 'ERROR'", False),
             ("id <> 7", False),
+            ("id = 7 AND level = 'ERROR'", False),
+            ("id < 900 AND level = 'ERROR'", True),
             ("level = 'ERROR'", True),
             ("level <> 'ERROR'", False),
             ("level NOT IN ('ERROR')", False),
             ("level LIKE 'ERR%'", True),
             ("level LIKE '%ROR'", False),
             ("message LIKE '%request%'", True),
-            ("at < TIMESTAMP '2023-11-14T22:20:00Z'", True),
+            ("at < TIMESTAMP '2023-11-14T22:20:00Z'", False),
             ("at > TIMESTAMP '2023-11-14T22:20:00Z'", False),
             ("user IS NULL", False),
             ("user.name = 'user7'", True),
@@ -301,6 +303,7 @@ class TestReads:
         ],
     )
     def test_the_index_is_asked_where_it_leaves_few_rows(self, logs: Logs, text: str, asked: bool) -> None:
+        """And where a column of numbers would not do."""
         split, predicate = logs.reader(), logs.predicate(text)
         assert split.count(predicate) == brute_force(logs.table, predicate).num_rows
         assert opened.OPEN.has_index(logs.store, logs.key, logs.sealed.footer, logs.cache) is asked
@@ -321,14 +324,19 @@ class TestReads:
         monkeypatch.setattr(opened, "_MOST_INDEXES", 2)
         monkeypatch.setattr(opened, "OPEN", opened.OpenSplits())
         store, cache = LocalStore(tmp_path), IndexCache(tmp_path / "cache", 1)
-        schema = pa.schema([("id", pa.int64())])
+        schema = pa.schema([("id", pa.string())])
         splits = [
-            open_reader(store, *write(tmp_path, pa.table({"id": [n, n, 5, *range(100, 300)]}, schema)), schema, cache)
+            open_reader(
+                store,
+                *write(tmp_path, pa.table({"id": [*map(str, [n, n, 5, *range(100, 300)])]}, schema)),
+                schema,
+                cache,
+            )
             for n in range(6)
         ]
         for _ in range(2):
             for n, split in enumerate(splits):
-                predicate = compare(Column(("id",), pa.int64()), "=", n)
+                predicate = compare(Column(("id",), pa.string()), "=", str(n))
                 assert split.count(predicate) == 2 + (n == 5)
                 assert [batch.num_rows for batch in split.scan(["id"], predicate)] == [2 + (n == 5)]
         assert len(opened.OPEN) == 7
@@ -495,7 +503,7 @@ class TestWhatIsWrong:
         assert failed > 40
 
     def test_an_index_of_other_rows(self, tmp_path: Path, cache: IndexCache, small: None) -> None:
-        table = pa.table({"id": [1, 2, 3]})
+        table = pa.table({"id": ["1", "2", "3"]})
         mapping = plan_mapping(table.schema, (), {})
         builder = IndexBuilder(tmp_path / "index", mapping, table.schema, source=1, heap=HEAP)
         builder.add(table.slice(1).to_batches()[0])
@@ -504,7 +512,7 @@ class TestWhatIsWrong:
         sealed = write_bundle(tmp_path / "x.split", parts, builder.finish().files, about)
         with pytest.raises(CorruptSplit, match=r"x\.split is damaged: its index has 2 rows, its footer says 3"):
             open_reader(tmp_path, "x.split", sealed, table.schema, cache).count(
-                compare(Column(("id",), pa.int64()), "=", 1)
+                compare(Column(("id",), pa.string()), "=", "1")
             )
 
     def test_a_mapping_that_cannot_be_read(self, tmp_path: Path, cache: IndexCache, small: None) -> None:

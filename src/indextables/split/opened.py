@@ -20,6 +20,7 @@ from indextables.split.cache import CacheKey, IndexCache
 from indextables.split.container import Pages, read_footer
 from indextables.split.footer import Footer, Region
 from indextables.split.index import open_index
+from indextables.split.lookup import KeptNumbers
 from indextables.split.mapping import DocMapping
 from indextables.split.native import translated
 from indextables.split.plan_leaf import IndexView
@@ -79,6 +80,7 @@ class OpenSplits:
         self._footers: _Kept[tuple[Store, Footer]] = _Kept(_MOST_FOOTERS)
         self._rows: _Kept[tuple[Store, Rows]] = _Kept(_MOST_ROWS)
         self._indexes: _Kept[IndexView] = _Kept(_MOST_INDEXES)
+        self.numbers = KeptNumbers()
 
     def footer(self, store: Store, key: str, *, size: int | None, footer_start: int | None) -> Footer:
         """The footer of a split, by one ranged read where both places are known."""

@@ -182,7 +182,7 @@ class _Planner:
                 return answer, TRUE if answer.exact else predicate
 
     def _conjunction(self, children: Iterable[Predicate]) -> tuple[Answer, Predicate]:
-        parts = [self.plan(part) if isinstance(part, Or) else self._grouped(part) for part in _conjuncts(children)]
+        parts = [self.plan(part) if isinstance(part, Or) else self._grouped(part) for part in conjuncts(children)]
         answer = all_answers((part for part, _ in parts), self._rows)
         return answer, TRUE if answer.exact else all_of(left for _, left in parts if left != TRUE)
 
@@ -195,7 +195,7 @@ class _Planner:
         return answer, TRUE if answer.exact else part
 
     def _disjunction(self, predicate: Or) -> tuple[Answer, Predicate]:
-        answer = any_answer((self.plan(part)[0] for part in _disjuncts(predicate.children)), self._rows)
+        answer = any_answer((self.plan(part)[0] for part in disjuncts(predicate.children)), self._rows)
         if answer.ranges > MOST_SCANS:
             answer = Answer(None, False, self._rows)
         return answer, TRUE if answer.exact else predicate
@@ -226,7 +226,7 @@ class _Planner:
         raise AssertionError(f"not a leaf of a folded predicate: {predicate}")
 
 
-def _conjuncts(children: Iterable[Predicate]) -> list[Predicate]:
+def conjuncts(children: Iterable[Predicate]) -> list[Predicate]:
     """The same conjunction with fewer parts: one AND of comparisons, and one list of unwanted values, per column."""
     spans: dict[Column, list[Predicate]] = {}
     unwanted: dict[Column, list[Literal]] = {}
@@ -249,7 +249,7 @@ def _conjuncts(children: Iterable[Predicate]) -> list[Predicate]:
     ]
 
 
-def _disjuncts(children: Iterable[Predicate]) -> list[Predicate]:
+def disjuncts(children: Iterable[Predicate]) -> list[Predicate]:
     """The same disjunction with one list of wanted values per column."""
     wanted: dict[Column, list[Literal]] = {}
     rest: list[Predicate] = []

@@ -13,9 +13,8 @@ neither in the rows nor in the index, but in what comes out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +43,7 @@ from indextables.split.container import Pages
 from indextables.split.facts import always_true, may_hold
 from indextables.split.footer import Footer, Region
 from indextables.split.hits import RowNumbers, count_of
+from indextables.split.lookup import Columns
 from indextables.split.mapping import DocMapping
 from indextables.split.plan import MOST_SHARE, fold, narrowed_lists, plan_predicate, rows_worth_taking
 from indextables.split.plan_leaf import IndexView
@@ -52,6 +52,7 @@ from indextables.split.query.match import Match
 from indextables.split.query.rank import Scores, best_rows
 from indextables.split.query.tree import Span
 from indextables.split.rows import BATCH_ROWS, Rows, empty_columns
+from indextables.split.shape import Shape
 from indextables.split.worth import knows, narrows
 from indextables.storage.keys import joined
 from indextables.storage.store import Store
@@ -158,12 +159,17 @@ class SplitReader:
         if left == FALSE:
             return
         shape = self._shape(columns)
-        view = self._helpful_index(left)
-        if view is not None:
+        looked_up = self._looked_up(left)
+        if looked_up is not None:
+            numbers, residual = looked_up
+            if len(numbers) <= self.footer.rows * MOST_SHARE:
+                yield from map(shape.completed, self._taken(numbers, shape.stored, residual))
+                return
+        elif (view := self._helpful_index(left)) is not None:
             plan = plan_predicate(left, view)
-            numbers = rows_worth_taking(plan, view, self.footer.sources)
-            if numbers is not None:
-                yield from map(shape.completed, self._taken(numbers, shape.stored, plan.residual))
+            found = rows_worth_taking(plan, view, self.footer.sources)
+            if found is not None:
+                yield from map(shape.completed, self._taken(found, shape.stored, plan.residual))
                 return
         yield from map(shape.completed, self._read(shape.stored, left))
 
@@ -173,6 +179,10 @@ class SplitReader:
             yield self._known_rows
             return
         left = self._left(left)
+        looked_up = self._looked_up(left)
+        if looked_up is not None:
+            yield from (batch.num_rows for batch in self._taken(looked_up[0], (), looked_up[1]))
+            return
         view = self._helpful_index(left)
         if view is not None:
             plan = plan_predicate(left, view)
@@ -330,6 +340,21 @@ class SplitReader:
             return ColumnBounds(low, high)
         return ColumnBounds(low, high, has_nulls=nulls > 0, all_null=nulls == footer.rows)
 
+    def _looked_up(self, left: Predicate) -> tuple[RowNumbers, Predicate] | None:
+        """Rows found by the numbers in a column, and what is left to be asked of them; None where that is not the way."""
+        if isinstance(left, Constant) or self.footer.rows <= SMALL or not self.footer.index:
+            return None
+        splits, mark = opened.OPEN, (self._where, self.footer.fingerprint)
+        columns = Columns(
+            splits.numbers,
+            mark,
+            self.footer.rows,
+            self._mapping,
+            self._known(left),
+            self._rows.numbers,
+        )
+        return columns.look_up(left)
+
     def _helpful_index(self, left: Predicate) -> IndexView | None:
         """The index, if it can be expected to save more than it costs."""
         if isinstance(left, Constant) or not self.footer.index:
@@ -383,10 +408,10 @@ class SplitReader:
                 missing[field.name] = pa.scalar(None, field.type)
         return missing
 
-    def _shape(self, columns: Sequence[str]) -> _Shape:
+    def _shape(self, columns: Sequence[str]) -> Shape:
         constants = {**self._missing, **self._partitions}
         fields = pa.schema([self._schema.field(name) for name in columns])
-        return _Shape(fields, tuple(name for name in columns if name not in constants), constants)
+        return Shape(fields, tuple(name for name in columns if name not in constants), constants)
 
     def _read_footer(self) -> Footer:
         footer = opened.OPEN.footer(self._store, self._key, size=self._size, footer_start=self._footer_start)
@@ -419,29 +444,6 @@ class SplitReader:
             f"version, else bring the file back ({error})",
             split=self._where,
         )
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """Batches of a split as batches of the table."""
-
-    schema: pa.Schema
-    stored: tuple[str, ...]
-    constants: Mapping[str, pa.Scalar]
-
-    def completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The same rows with all columns, in their order."""
-        if not len(self.schema):
-            return batch if not batch.num_columns else empty_columns(batch.num_rows)
-        columns = [
-            batch.column(field.name) if field.name not in self.constants else self._repeated(field, batch.num_rows)
-            for field in self.schema
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-    def _repeated(self, field: pa.Field, rows: int) -> Any:
-        value = self.constants[field.name]
-        return pa.repeat(value, rows) if value.is_valid else pa.nulls(rows, field.type)
 
 
 def _empty(rows: int) -> Iterator[pa.RecordBatch]:

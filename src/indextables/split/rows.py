@@ -248,6 +248,23 @@ class Rows:
             raise SplitError(f"{self._pages.where}: {len(numbers)} rows were asked for, {found} came", split=self._key)
         return pa.Table.from_batches(taken, wanted.schema)
 
+    def numbers(self, column: str) -> pa.Array:
+        """A whole column, in its type in the row store."""
+        wanted = self._selection((column,))
+        found: list[pa.Array] = []
+        for file, part in zip(self._opened(), self._parts, strict=True):
+            if part.rows:
+                with self._reading():
+                    reader = file.to_arrow(wanted.names, schema=wanted.stored, batch_size=part.rows)
+                    found += [batch.column(0) for batch in reader]
+        values = found[0] if len(found) == 1 else pa.concat_arrays([pa.array([], wanted.stored.field(0).type), *found])
+        if len(values) != self._rows:
+            raise SplitError(
+                f"{self._pages.where}: {self._rows} values of {column} were asked for, {len(values)} came",
+                split=self._key,
+            )
+        return values
+
     def scan(
         self, columns: Sequence[str], *, predicate: Predicate | None = None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[pa.RecordBatch]:
