@@ -9,27 +9,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import DoubleType, StructField, StructType
+from pyspark.sql.types import DoubleType, IntegerType, StructField, StructType, YearMonthIntervalType
 
 from indextables.core.errors import SchemaError
 from indextables.core.types import arrow_to_spark_json
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
-def spark_schema(schema: pa.Schema, columns: Sequence[str], score: str | None = None) -> StructType:
-    """Spark's schema of these columns, and of a score beside them. Raises SchemaError for types that do not reach Python."""
+
+def spark_schema(
+    schema: pa.Schema, columns: Sequence[str], score: str | None = None, *, months: bool = False
+) -> StructType:
+    """Spark's schema of these columns, and of a score beside them. Raises SchemaError for types that do not reach Python.
+
+    With `months`, intervals of months may be among them: the caller has a way to hand them over.
+    """
     chosen = pa.schema([schema.field(name) for name in columns])
     found = StructType.fromJson(json.loads(arrow_to_spark_json(chosen)))
-    strange = [field for field in found if _arrow(field) is None]
+    strange = [field for field in found if not (months and _is_months(field)) and _arrow(field) is None]
     if strange:
         field = strange[0]
         raise SchemaError(
             f"column {field.name} of type {field.dataType.simpleString()} does not pass between Spark and Python; "
-            'leave it out, with option("columns", …) naming the others',
+            + ("read it with indextables.spark.read(spark, url), or " if _is_months(field) else "")
+            + 'leave it out, with option("columns", …) naming the others',
             column=field.name,
         )
     return found if score is None else found.add(StructField(score, DoubleType(), False))
@@ -73,6 +82,37 @@ class ToSpark:
             for column, field in zip(batch.columns, self._target, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self._target)
+
+
+def carried(schema: StructType) -> StructType:
+    """The schema with intervals of months as the numbers that a table stores."""
+    return StructType(
+        [
+            StructField(field.name, IntegerType(), field.nullable, field.metadata) if _is_months(field) else field
+            for field in schema
+        ]
+    )
+
+
+def uncarried(df: DataFrame, schema: StructType) -> DataFrame:
+    """The rows of a carried schema in the types that are meant."""
+    from pyspark.sql import functions as sql
+
+    if not any(_is_months(field) for field in schema):
+        return df
+    columns = []
+    for field in schema:
+        name = "`" + field.name.replace("`", "``") + "`"
+        if _is_months(field):
+            interval = sql.expr(f"make_ym_interval(0, {name})").cast(field.dataType)
+            columns.append(interval.alias(field.name, metadata=field.metadata))
+        else:
+            columns.append(sql.col(name))
+    return df.select(*columns)
+
+
+def _is_months(field: StructField) -> bool:
+    return isinstance(field.dataType, YearMonthIntervalType)
 
 
 def _arrow(field: StructField) -> pa.Schema | None:

@@ -24,7 +24,7 @@ from indextables.core.options import Options
 from indextables.core.predicate import Predicate, parse_predicate
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
-from indextables.spark.arrow_types import arrow_schema, spark_schema
+from indextables.spark.arrow_types import arrow_schema, carried, spark_schema, uncarried
 from indextables.spark.errors import one_line
 from indextables.spark.failures import plainly
 from indextables.spark.reader import read_task
@@ -67,8 +67,9 @@ def read(
         raise OptionError(f"limit is {limit}, but must be 0 or more")
     predicate = _predicate(where, snapshot)
     scan = make_scan(log, snapshot, columns, predicate, query, score=score, limit=limit)
-    schema = spark_schema(snapshot.schema, scan.columns, SCORE if score else None)
-    return _map_tasks(spark, plan_tasks(log, snapshot, scan), _Rows(arrow_schema(schema)), schema)
+    schema = spark_schema(snapshot.schema, scan.columns, SCORE if score else None, months=True)
+    rows = carried(schema)
+    return uncarried(_map_tasks(spark, plan_tasks(log, snapshot, scan), _Rows(arrow_schema(rows)), rows), schema)
 
 
 def count(

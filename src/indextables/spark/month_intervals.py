@@ -35,7 +35,8 @@ def as_months(df: DataFrame) -> DataFrame:
     for field in df.schema.fields:
         name = "`" + field.name.replace("`", "``") + "`"
         if isinstance(field.dataType, YearMonthIntervalType):
-            months = sql.expr(f"CAST(EXTRACT(YEAR FROM {name}) * 12 + EXTRACT(MONTH FROM {name}) AS INT)")
+            whole = f"CAST({name} AS INTERVAL YEAR TO MONTH)"  # one of years alone has no months to extract
+            months = sql.expr(f"CAST(EXTRACT(YEAR FROM {whole}) * 12 + EXTRACT(MONTH FROM {whole}) AS INT)")
             columns.append(months.alias(field.name))
         elif _inside(field.dataType):
             raise SchemaError(
