@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from uuid import uuid4
 
@@ -24,3 +25,11 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def t() -> str:
     """A place for a table of one test, in memory."""
     return f"memory://{uuid4().hex}/t"
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary files go."""
+    (tmp_path / "disk").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "disk"))
+    return tmp_path / "disk"

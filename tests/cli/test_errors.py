@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import io
+import os
 import subprocess
 import sys
 import warnings
@@ -151,6 +153,26 @@ def test_a_reader_that_goes_away_is_no_error(logs: Path, monkeypatch: pytest.Mon
     assert main(["scan", str(logs)]) == PIPE_CLOSED
     assert len(discarded) == 1
     assert sys.stderr.text == ""
+
+
+def test_an_answer_that_cannot_be_written(t: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(Stream):
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    from indextables.cli import main
+
+    sentence = "the answer cannot be written to standard output (No space left on device)"
+    path = write_csv(tmp_path / "a.csv", log_rows(3))
+    monkeypatch.setattr(Screen, "discard", lambda self: None)
+    for arguments, message in (
+        (("import", t, str(path), "--schema", "ms long", "-o", "table"), f"it is done, but {sentence}"),
+        (("scan", t), sentence),
+    ):
+        monkeypatch.setattr(sys, "stdout", Full())
+        monkeypatch.setattr(sys, "stderr", Stream())
+        assert main(arguments) == FAILED
+        assert sys.stderr.text.splitlines()[-1] == f"error: {message}"
 
 
 @pytest.mark.slow

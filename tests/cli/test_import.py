@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
+import threading
+import time
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -181,6 +184,25 @@ def test_several_files_and_patterns(t: str, tmp_path: Path) -> None:
         {"id": 2.5, "name": "y", "more": None},
         {"id": 3.0, "name": "z", "more": "new"},
     ]
+
+
+def test_a_pipe_with_a_name(t: str, tmp_path: Path) -> None:
+    """As shells make them for <(...): it is read once, and waited for."""
+    os.mkfifo(tmp_path / "pipe")
+
+    def write() -> None:
+        with (tmp_path / "pipe").open("w") as file:
+            file.write("a,b\n1,x\n")
+            file.flush()
+            time.sleep(0.2)
+            file.write("2,y\n")
+
+    for count in (2, 4):  # the second time the table exists
+        writer = threading.Thread(target=write)
+        writer.start()
+        ok("import", t, tmp_path / "pipe", "--format", "csv")
+        writer.join()
+        assert len(rows_of(t)) == count
 
 
 def test_cells_of_csv(t: str, tmp_path: Path) -> None:

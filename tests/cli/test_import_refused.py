@@ -9,10 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cli.support import exists, log_rows, ok, run, write_csv
+from cli.support import exists, log_rows, ok, rows_of, run, write_csv
 from indextables import Table
-from indextables.cli.errors import BAD_INPUT, NOT_FOUND, USAGE
+from indextables.cli.errors import BAD_INPUT, CONFLICT, NOT_FOUND, USAGE
 from indextables.cli.load import csv_file, json_file
+from indextables.errors import CommitError
+from indextables.log.snapshot import Snapshot
+from indextables.table import create, create_filled
 
 BAD: list[tuple[str, bytes, str]] = [
     ("a.csv", b"a,b\n1,2\n3\n", "a.csv, row 3: 1 cells, but the header has 2"),
@@ -184,3 +187,45 @@ def test_what_is_nested_too_deeply_is_an_error(t: str, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"a":' * 900 + "1" + "}" * 900 + "\n")
     assert run("import", t, tmp_path / "a.jsonl").code in (BAD_INPUT, USAGE)
     assert not exists(t)
+
+
+# A new table.
+
+
+def test_what_only_the_table_refuses_leaves_nothing(tmp_path: Path, disk: Path) -> None:
+    path = write_csv(tmp_path / "a.csv", [["1", "x"], ["", "y"]], ["n", "day"])
+    (tmp_path / "there").mkdir()
+    here = {*tmp_path.rglob("*")}
+    for home in ("there", "deep/er"):
+        arguments = ("--schema", "n long not null", "--partition-by", "day")
+        result = run("import", tmp_path / home / "t", path, *arguments)
+        assert (result.code, "a.csv, rows 1 to 2: column n is required" in result.err) == (BAD_INPUT, True), result
+        assert {*tmp_path.rglob("*")} == here
+
+
+def test_a_table_that_somebody_else_made_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = create.Plan.carry_out
+    ours: list[Path] = []
+
+    def late(plan: create.Plan) -> Snapshot:
+        monkeypatch.undo()
+        ours.extend((tmp_path / "t").rglob("*.split"))
+        Table.create(tmp_path / "t", pa.schema([("their", pa.int64())])).append(pa.table({"their": [1, 2]}))
+        return usual(plan)
+
+    monkeypatch.setattr(create.Plan, "carry_out", late)
+    result = run("import", tmp_path / "t", write_csv(tmp_path / "a.csv", log_rows(30)))
+    assert result.code == CONFLICT
+    assert result.err == f"error: {tmp_path}/t was made by somebody else meanwhile: import again to add to it\n"
+    assert [path.exists() for path in ours] == [False]
+    assert rows_of(str(tmp_path / "t")) == [{"their": 1}, {"their": 2}]
+
+
+def test_a_table_whose_rows_lost_is_said_to_be_empty(t: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object, **__: object) -> None:
+        raise CommitError("no luck", version=1)
+
+    monkeypatch.setattr(create_filled, "commit_uploads", lost)
+    result = run("import", t, write_csv(tmp_path / "a.csv", log_rows(3)), "--json")
+    assert (result.error["message"], result.error["version"]) == (f"no luck; the table {t} was made, and is empty", 1)
+    assert (result.code, Table.open(t).count()) == (CONFLICT, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,6 @@ from indextables.cli import reading, stop
 from indextables.cli.errors import HUNG_UP, INTERRUPTED, OK, TERMINATED
 from indextables.cli.load import csv_file
 from indextables.cli.stop import STOP, Stop, Stopped
-
-
-@pytest.fixture
-def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary files go."""
-    (tmp_path / "disk").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "disk"))
-    return tmp_path / "disk"
 
 
 def stopped_at(place: int, monkeypatch: pytest.MonkeyPatch, *arguments: object, **more: Any) -> Result:

@@ -6,7 +6,7 @@
 3    no such table, or no such version of it
 4    somebody else was there first: the table exists, or a commit lost; nothing was changed
 5    a file to import is not there, cannot be read, or does not fit; nothing was imported
-6    the store, the log or a data file said no
+6    the store, the log or a data file said no, or the answer cannot be written
 7    nobody can tell yet whether the commit happened: look before you repeat it
 70   a bug in this program
 129  the terminal was closed

@@ -108,7 +108,8 @@ def perform(work: Work, output: Output | None, *, json: bool, header: bool = Tru
     except OutputFailed as failed:
         code = FAILED
         screen.discard()
-        renderer.problem("OutputFailed", _no_output(failed.reason), code)
+        done = "it is done, but " if undone else ""
+        renderer.problem("OutputFailed", done + _no_output(failed.reason), code)
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise

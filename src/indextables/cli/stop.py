@@ -70,6 +70,11 @@ class Stop:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self.ask)
 
+    def done(self) -> None:
+        """There is nothing left that could end. Python, which ends after its program, would not ask but die."""
+        for number in _WORDS:
+            signal.signal(number, signal.SIG_IGN)
+
     def ask(self, number: int, frame: Any = None) -> None:
         """A signal came."""
         del frame
@@ -102,6 +107,7 @@ def watched(work: Callable[[], int], last_words: Callable[[str, int], str]) -> i
         thread.join(_STEP)
         if STOP.overdue and thread.is_alive():
             _leave(last_words(STOP.word, STOP.code), STOP.code)
+    STOP.done()
     if failures:
         raise failures[0]
     return codes[0]

@@ -127,7 +127,7 @@ def _imported(table: Table, load: Load, done: Commit, *, new: bool) -> Facts:
         "files": files,
         "bytes": done.metrics.get("numAddedBytes", 0),
     }
-    told = f"{load.rows:,} rows imported into {table.url}, version {done.version}"
+    told = f"{load.rows:,} row{'' if load.rows == 1 else 's'} imported into {table.url}, version {done.version}"
     if not done.written:
         told = f"no rows to import: {table.url} stays at version {done.version}"
     return Facts(values, {"columns": columns_of(table)}, told)
@@ -230,7 +230,7 @@ def merge(
         "skipped": done.skipped,
     }
     told = (
-        f"{done.sources:,} files became {done.results:,}, version {done.version}"
+        f"{done.sources:,} file{'' if done.sources == 1 else 's'} became {done.results:,}, version {done.version}"
         if done.written
         else "nothing to merge"
     )
