@@ -10,13 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import tantivy
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tantivy import FieldType, Query
 
 from effort import examples
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError
-from indextables.split.index import IndexBuilder, analyzer, merge_indexes, open_index
+from indextables.core.parallel import THREADS
+from indextables.split import index_merge
+from indextables.split.index import IndexBuilder, analyzer, open_index
+from indextables.split.index_merge import merge_indexes
 from indextables.split.mapping import LONGEST_TERM, STEMMERS, TOKENIZERS, field_name, plan_mapping
 
 HEAP = 15_000_000
@@ -189,6 +192,7 @@ def check_presence(search, rows):
     max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 @given(st.lists(ROW, max_size=12), st.integers(1, 12))
+@example([{"j": {"w": "", "x": value}} for value in (4247193226348630.0, 2.0**53, -9e14, 899999999999999.0)], 1)
 def test_what_is_indexed_is_what_was_given(rows, chunk):
     directory = Path(tempfile.mkdtemp())
     try:
@@ -358,6 +362,21 @@ def test_merging(tmp_path, sources, native, segments):
     assert {path.name for path in (tmp_path / "merged").iterdir()} == {path.name for path in merged.files}
     check_merged(tmp_path / "merged", parts)
     assert {path: path.read_bytes() for path in built.files} == before, "the sources stay as they are"
+
+
+@pytest.mark.parametrize("workers", [None, THREADS])
+@pytest.mark.parametrize(("good", "segments"), [(10_000, 5), (144, 6)])
+def test_some_of_fair_size_are_left_alone(tmp_path, monkeypatch, workers, good, segments):
+    monkeypatch.setattr(index_merge, "FAIR_SEGMENT", 20)
+    monkeypatch.setattr(index_merge, "MOST_FAIR", 4)
+    monkeypatch.setattr(index_merge, "_GOOD_SEGMENT", good)
+    parts = [(source, 25 if source % 5 == 0 else 18) for source in range(20)]
+    for source, count in parts:
+        build(tmp_path / str(source), numbers(source * 1_000, source * 1_000 + count), source=source)
+    directories = [tmp_path / str(source) for source, _ in parts]
+    merged = merge_indexes(tmp_path / "all", directories, MAPPING, native=True, heap=HEAP, workers=workers)
+    assert merged.segments == segments, "four as they were, the others in groups"
+    check_merged(tmp_path / "all", parts)
 
 
 def test_merging_what_was_merged(tmp_path):

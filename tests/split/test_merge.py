@@ -143,6 +143,16 @@ class TestRows:
         where = parse_predicate("id IN (0, 16, 18, 21, 50)", SCHEMA)
         assert all_of_it(opened_split(split), SCHEMA, where).column("id").to_pylist() == [0, 16, 18, 21, 50]
 
+    @pytest.mark.parametrize(("most", "parts"), [(5, [4] * 5), (4, [20])])
+    def test_there_are_never_too_many_row_files(
+        self, tmp_path: Path, out: Path, most: int, parts: list[int], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(merge_module, "FAIR_PART", 3)
+        monkeypatch.setattr(merge_module, "MOST_PARTS", most)
+        split = merged_of(out, splits_of(tmp_path, some(20), 5))
+        check(split, some(20))
+        assert [part.rows for part in split.sealed.footer.parts] == parts
+
     @pytest.mark.usefixtures("ask_indexes")
     def test_of_merged_splits(self, tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         sources = splits_of(tmp_path, some(40), 6)
@@ -441,7 +451,9 @@ class TestOtherFailures:
             merged_of(out, [first, bad])
         assert left_in(out) == []
 
-    @pytest.mark.parametrize("place", ["cache_entry._write", "container._append", "merge.write_rows", "index._link"])
+    @pytest.mark.parametrize(
+        "place", ["cache_entry._write", "container._append", "merge.write_rows", "index_merge._link"]
+    )
     def test_of_a_full_disk(self, tmp_path: Path, out: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(*_: Any) -> Any:
             raise OSError(errno.ENOSPC, "no space left on device")

@@ -45,7 +45,8 @@ from indextables.core.predicate import (
 from indextables.split import plan_leaf
 from indextables.split.footer import Source
 from indextables.split.hits import count_of, few_rows_of, rows_of
-from indextables.split.index import IndexBuilder, merge_indexes, open_index
+from indextables.split.index import IndexBuilder, open_index
+from indextables.split.index_merge import merge_indexes
 from indextables.split.mapping import DocMapping, plan_mapping
 from indextables.split.plan import IndexPlan, IndexView, fold, plan_predicate, rows_worth_taking
 from indextables.split.statistics import Statistics

@@ -37,7 +37,8 @@ from indextables.split import opened, reader
 from indextables.split.cache import IndexCache
 from indextables.split.container import RowsFile, Sealed, write_bundle
 from indextables.split.footer import Facts, Source
-from indextables.split.index import IndexBuilder, merge_indexes
+from indextables.split.index import IndexBuilder
+from indextables.split.index_merge import merge_indexes
 from indextables.split.mapping import plan_mapping
 from indextables.split.reader import SplitReader
 from indextables.split.rows import write_rows

@@ -362,12 +362,24 @@ class TestProgress:
         table = Table.open(url, options={"indexWriter.threads": threads})
         seen: list[Progress] = []
         done = table.merge_splits(progress=seen.append)
-        assert [step.splits for step in seen] == [1, 2, 3]
+        assert list(dict.fromkeys(step.splits for step in seen)) == [0, 1, 2, 3]
         for field in ("rows_read", "rows_written", "bytes"):
             steps = [getattr(step, field) for step in seen]
             assert steps == sorted(steps)
         assert {step.rows_total for step in seen} == {18}
         assert (seen[-1].rows_read, seen[-1].rows_written, seen[-1].bytes) == (18, 18, done.bytes_after)
+
+    def test_may_end_a_merge_before_anything_of_it_is_done(self, templates: Path, tmp_path: Path) -> None:
+        table = copied(templates, "partitioned", tmp_path)
+        before = table.version
+
+        def enough(progress: Progress) -> None:
+            assert progress.splits == 0
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            table.merge_splits(progress=enough)
+        assert table.refresh().version == before
 
     def test_is_not_told_of_nothing(self, url: str) -> None:
         seen: list[Progress] = []
@@ -409,8 +421,9 @@ def test_commits_every_minute() -> None:
     versions: list[int] = []
 
     def watch(progress: Progress) -> None:
-        versions.append(table_in(store).version)
-        store.clock.advance(40)
+        if progress.splits > len(versions):
+            versions.append(table_in(store).version)
+            store.clock.advance(40)
 
     done = table.merge_splits(progress=watch)
     assert (versions, done.version, done.results) == ([3, 3, 4], 5, 3)

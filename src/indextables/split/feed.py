@@ -267,7 +267,7 @@ class _Objects:
         if value - value != 0:
             self.inexact = True
             return None
-        self.rounded |= not (value == 0 or (1e-7 < abs(value) < 1e21 and float(f"{value:.15g}") == value))
+        self.rounded |= not (value == 0 or (1e-7 < abs(value) < 9e14 and float(f"{value:.15g}") == value))
         return value + 0.0
 
     def _large(self, value: int) -> float | None:

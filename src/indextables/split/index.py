@@ -1,4 +1,4 @@
-"""Building and merging the Tantivy index of a split.
+"""Building the Tantivy index of a split, and what an index of a mapping looks like.
 
     IndexBuilder ──add(batch)──▶ one document per row ──finish()──▶ segment files + meta.json
 
@@ -9,21 +9,15 @@ by its `_row` value, never by its place in a segment.
 The directory is prepared by writing `meta.json`, because that says two things that Tantivy's Python side cannot: strings carry no
 lengths for scoring (they are one term each), and fast texts are kept whole. It also makes one function the source of what an
 index of a mapping looks like: `open_index` and `merge_indexes` refuse one that looks different.
-
-Indexes of equal mappings are merged without indexing anything again: their segment files go side by side under one `meta.json`.
-Small segments are merged natively by a writer, which does so where Tantivy's policy finds eight of like size; others stay.
-Rows are found again by `_source` and `_row`; no two sources may have a `_source` value in common.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -40,11 +34,6 @@ from indextables.storage.mapping import translate
 META: Final = "meta.json"
 SMALLEST_HEAP: Final = 15_000_000
 """Bytes. Tantivy takes no less."""
-LARGE_SEGMENT: Final = 100_000
-"""Documents of a segment that is not merged any more."""
-_LEAST_TO_MERGE: Final = 8
-"""Segments: Tantivy's policy merges no fewer."""
-_GOOD_SEGMENT: Final = 250_000
 _LEFTOVERS: Final = (".managed.json", ".tantivy-meta.lock", ".tantivy-writer.lock")
 _SEGMENT_FILE: Final = re.compile(r"[0-9a-f]{32}\.[a-z0-9.]+")
 
@@ -71,7 +60,7 @@ class IndexBuilder:
         self._schema = schema
         self._feed = Feed(mapping, source=source)
         directory.mkdir(parents=True, exist_ok=True)
-        _write_meta(directory, mapping, [])
+        write_meta(directory, mapping, [])
         self._index: Any = open_index(directory, mapping)
         with translated(str(directory), "opening an index writer"):
             self._writer: Any = self._index.writer(max(heap, SMALLEST_HEAP), 1)
@@ -99,7 +88,7 @@ class IndexBuilder:
             self._writer.commit()
             self._writer.wait_merging_threads()
         self._writer = self._index = None
-        return _built(self._directory, self._mapping, self._feed.rows, frozenset(self._feed.inexact))
+        return checked_index(self._directory, self._mapping, self._feed.rows, frozenset(self._feed.inexact))
 
     def abandon(self) -> None:
         """Stop, and remove what was written."""
@@ -112,7 +101,7 @@ class IndexBuilder:
 
 def open_index(directory: Path, mapping: DocMapping) -> tantivy.Index:
     """The index in a directory, ready to be searched. Raises CorruptSplit when it is not one of this mapping."""
-    _read_meta(directory, mapping)
+    read_meta(directory, mapping)
     with translated(str(directory), "opening the index"):
         index = tantivy.Index.open(str(directory))
         index.config_reader("manual")  # nothing changes any more, and a reload would leave a lock file behind
@@ -135,111 +124,14 @@ def analyzer(tokenizer: str, max_token_length: int) -> tantivy.TextAnalyzer:
     return (words.filter(filters.stemmer(language)) if language in STEMMERS else words).build()
 
 
-def merge_indexes(
-    target: Path,
-    sources: Sequence[Path],
-    mapping: DocMapping,
-    *,
-    native: bool,
-    heap: int,
-    check: Callable[[], None] = lambda: None,
-) -> BuiltIndex:
-    """One index of all the documents of several, in an empty directory. The sources stay as they are.
-
-    `native` lets Tantivy merge small segments of like size, eight or more at a time, into segments of some 250,000 documents;
-    it needs time, and saves space and searches. Larger ones stay side by side: merging them takes more time than they cost.
-    The columns that are inexact are those of the sources, which their splits know: `inexact` is empty. `check` is called
-    between native merges, and what it raises ends the work.
-    """
-    target.mkdir(parents=True, exist_ok=True)
-    segments: list[dict[str, Any]] = []
-    taken: set[str] = set()
-    for source in sources:
-        found = _read_meta(source, mapping)["segments"]
-        segments += [_adopt(target, source, segment, taken) for segment in found]
-    rows = sum(segment["max_doc"] for segment in segments)
-    for number, some in enumerate(_to_merge(segments) if native else ()):
-        check()
-        merged = _merged_natively(target, f"native.{number}", some, mapping, heap)
-        segments = [segment for segment in segments if segment not in some] + merged
-    _write_meta(target, mapping, segments)
-    return _built(target, mapping, rows, frozenset())
-
-
-def _to_merge(segments: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Small segments, as many together as Tantivy's policy needs and as make a good size. Those of like size meet."""
-    some: list[dict[str, Any]] = []
-    for segment in sorted(segments, key=lambda segment: -segment["max_doc"]):
-        if segment["max_doc"] >= LARGE_SEGMENT:
-            continue
-        some.append(segment)
-        if len(some) >= _LEAST_TO_MERGE and sum(each["max_doc"] for each in some) >= _GOOD_SEGMENT:
-            yield some
-            some = []
-    if len(some) >= _LEAST_TO_MERGE:
-        yield some
-
-
-def _merged_natively(
-    target: Path, name: str, segments: Sequence[dict[str, Any]], mapping: DocMapping, heap: int
-) -> list[dict[str, Any]]:
-    """The segments that come out where Tantivy's policy merges these, all of them in `target`."""
-    directory = target / name
-    directory.mkdir()
-    for segment in segments:
-        for file in _segment_files(target, _stem(segment)):
-            file.rename(directory / file.name)
-    _write_meta(directory, mapping, list(segments))
-    _merge_natively(directory, mapping, heap)
-    merged: list[dict[str, Any]] = _read_meta(directory, mapping)["segments"]
-    for segment in merged:
-        for file in _segment_files(directory, _stem(segment)):
-            file.rename(target / file.name)
-    shutil.rmtree(directory)
-    return merged
-
-
 def segment_rows(directory: Path, mapping: DocMapping) -> int:
     """How many documents an index has by its `meta.json`. Raises CorruptSplit when it is not one of this mapping."""
-    return sum(segment["max_doc"] for segment in _read_meta(directory, mapping)["segments"])
+    return sum(segment["max_doc"] for segment in read_meta(directory, mapping)["segments"])
 
 
-def _adopt(target: Path, source: Path, segment: dict[str, Any], taken: set[str]) -> dict[str, Any]:
-    """Put the files of a segment into another directory, under another name if its own is taken."""
-    old = _stem(segment)
-    if segment["deletes"] is not None:
-        raise CorruptSplit(f"the index in {source} has deleted documents in segment {old}", path=str(source))
-    adopted = dict(segment)
-    if old in taken:
-        adopted["segment_id"] = str(uuid.uuid4())
-    new = _stem(adopted)
-    taken.add(new)
-    files = _segment_files(source, old)
-    if not files:
-        raise CorruptSplit(f"the index in {source} lacks the files of segment {old}", path=str(source))
-    for file in files:
-        _link(file, target / (new + file.suffix))
-    return adopted
-
-
-def _merge_natively(directory: Path, mapping: DocMapping, heap: int) -> None:
-    """Commit until Tantivy's policy finds nothing more to merge."""
-    before = len(_read_meta(directory, mapping)["segments"])
-    while before > 1:
-        index = open_index(directory, mapping)
-        with translated(str(directory), "merging the index"):
-            writer = index.writer(max(heap, SMALLEST_HEAP), 1)
-            writer.commit()
-            writer.wait_merging_threads()
-        after = len(_read_meta(directory, mapping)["segments"])
-        if after == before:
-            break
-        before = after
-
-
-def _built(directory: Path, mapping: DocMapping, rows: int, inexact: frozenset[str]) -> BuiltIndex:
-    """Look at what is on disk before anybody relies on it."""
-    segments = _read_meta(directory, mapping)["segments"]
+def checked_index(directory: Path, mapping: DocMapping, rows: int, inexact: frozenset[str]) -> BuiltIndex:
+    """What is on disk, looked at before anybody relies on it: it has this many rows, and no file too many."""
+    segments = read_meta(directory, mapping)["segments"]
     documents = open_index(directory, mapping).searcher().num_docs
     found = sum(segment["max_doc"] for segment in segments)
     if not documents == found == rows:
@@ -247,21 +139,23 @@ def _built(directory: Path, mapping: DocMapping, rows: int, inexact: frozenset[s
             f"the index in {directory} has {documents} documents ({found} by its {META}) for {rows} rows",
             path=str(directory),
         )
+    found_files = segment_files(directory)
     files = [directory / META]
     for segment in segments:
-        files += _segment_files(directory, _stem(segment))
-    for path in directory.iterdir():
-        if path not in files and (path.name in _LEFTOVERS or _SEGMENT_FILE.fullmatch(path.name)):
-            path.unlink()
+        files += found_files.pop(stem_of(segment), [])
+    for leftover in (*(path for paths in found_files.values() for path in paths), *map(directory.joinpath, _LEFTOVERS)):
+        leftover.unlink(missing_ok=True)
     return BuiltIndex(tuple(files), rows, inexact, len(segments))
 
 
-def _write_meta(directory: Path, mapping: DocMapping, segments: list[dict[str, Any]]) -> None:
+def write_meta(directory: Path, mapping: DocMapping, segments: list[dict[str, Any]]) -> None:
+    """Make the directory an index of these segments."""
     form = {"index_settings": _SETTINGS, "segments": segments, "schema": tantivy_schema(mapping), "opstamp": 0}
     (directory / META).write_text(json.dumps(form, ensure_ascii=False), encoding="utf-8")
 
 
-def _read_meta(directory: Path, mapping: DocMapping) -> dict[str, Any]:
+def read_meta(directory: Path, mapping: DocMapping) -> dict[str, Any]:
+    """What `meta.json` says. Raises CorruptSplit when it is not one of this mapping."""
     path = directory / META
     try:
         meta: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -307,23 +201,18 @@ def _tokenizer_name(field: FieldMapping) -> str:
     return "raw" if field.kind == "string" else f"{field.kind}_{field.tokenizer}"
 
 
-def _stem(segment: dict[str, Any]) -> str:
+def stem_of(segment: dict[str, Any]) -> str:
+    """What the names of a segment's files begin with."""
     return uuid.UUID(segment["segment_id"]).hex
 
 
-def _segment_files(directory: Path, stem: str) -> list[Path]:
-    return sorted(directory.glob(f"{stem}.*"))
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except FileExistsError:
-        raise SplitError(
-            f"{target} exists already, indexes are merged into an empty directory", path=str(target)
-        ) from None
-    except OSError:
-        shutil.copyfile(source, target)
+def segment_files(directory: Path) -> dict[str, list[Path]]:
+    """The files of each segment in a directory, by what their names begin with."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(directory.iterdir()):
+        if _SEGMENT_FILE.fullmatch(path.name):
+            found.setdefault(path.name[:32], []).append(path)
+    return found
 
 
 def _check_type(column: str, wanted: pa.Schema, given: pa.Schema) -> None:

@@ -4,7 +4,8 @@
               └─▶ row files: copied, or written together      ─┴─▶ write_bundle ──▶ one file
 
 Indexes are joined as they are if all of them are of the mapping that is wanted; otherwise the rows are indexed anew. Row files
-of a good size are copied byte by byte; small ones are written together, because each file is one more to open for every reader.
+are copied byte by byte, unless they are so small that there would be too many: each is one more to open for readers. A larger one
+is no better: Vortex compresses 8,192 rows at a time, whatever the length of the file.
 
 Whatever is wrong with a source, a checksum, a missing file, a count that does not fit, is `BrokenSource`, so that the caller
 can do without it. Every byte of a source is verified on the way, and as many rows come out as went in.
@@ -13,6 +14,7 @@ can do without it. Every byte of a source is verified on the way, and as many ro
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +31,8 @@ from indextables.core.types import arrow_to_spark_json
 from indextables.split.cache_entry import Wanted, write_files
 from indextables.split.container import RowsCopy, RowsFile, write_bundle
 from indextables.split.footer import Facts, Footer, Source
-from indextables.split.index import BuiltIndex, merge_indexes, segment_rows
+from indextables.split.index import BuiltIndex, segment_rows
+from indextables.split.index_merge import merge_indexes
 from indextables.split.mapping import DocMapping
 from indextables.split.reader import SplitReader
 from indextables.split.rows import write_rows
@@ -38,7 +41,10 @@ from indextables.split.writer import CREATED_BY, LocalSplit, engines, write_spli
 from indextables.storage.mapping import translate
 
 LARGE_PART: Final = 100_000
-"""Rows of a row file that is copied as it is. Smaller ones are written together."""
+"""Rows of a row file that is always copied as it is."""
+FAIR_PART: Final = 16_384
+"""Smaller ones are always written together. Those in between are copied if no more than `MOST_PARTS` come out."""
+MOST_PARTS: Final = 128
 
 
 class BrokenSource(Exception):
@@ -87,22 +93,15 @@ def merge(directory: Path, sources: Sequence[SplitReader], target: Target, worke
 
     The sources stay as they are; after an error nothing of the new split is left. Raises BrokenSource, StorageError.
     """
-    for source in sources:
-        with _blamed(source):
-            _ = source.footer
+    workers.together([partial(_read_footer, source) for source in sources])
     name = f"{target.source:016x}"
     work = directory / f"{name}.work"
     try:
         if not _alike(sources, target):
             return _indexed_anew(directory, sources, target)
         work.mkdir(parents=True)
-        halves: list[Callable[[], BuiltIndex | list[RowsFile | RowsCopy]]] = [
-            partial(_index, work, sources, target),
-            partial(_rows, work, sources, target),
-        ]
-        built, parts = workers.together(halves)
-        assert isinstance(built, BuiltIndex)
-        assert isinstance(parts, list)
+        parts = _rows_and_indexes(work, sources, target, workers)
+        built = _index(work, sources, target, workers)
         facts = _facts(sources, target, built, parts)
         out = directory / f"{name}.split"
         sealed = write_bundle(out, parts, built.files, facts)
@@ -163,21 +162,48 @@ def _scanned(sources: Iterable[SplitReader], target: Target) -> Iterator[pa.Reco
             yield batch
 
 
-def _index(work: Path, sources: Sequence[SplitReader], target: Target) -> BuiltIndex:
-    directories = []
-    for number, source in enumerate(sources):
-        target.check()
-        directory = work / f"index.{number}"
-        directory.mkdir()
-        with _blamed(source):
-            write_files(directory, Wanted.of(source.cache_key, source.footer.index), source.fetch)
-            rows = segment_rows(directory, target.mapping)
-            if rows != source.footer.rows:
-                raise CorruptSplit(f"its index has {rows} rows, its footer says {source.footer.rows}")
-        directories.append(directory)
+def _read_footer(source: SplitReader) -> None:
+    with _blamed(source):
+        _ = source.footer
+
+
+def _rows_and_indexes(
+    work: Path, sources: Sequence[SplitReader], target: Target, workers: Workers
+) -> list[RowsFile | RowsCopy]:
+    """The row files of the merged split. Beside that, the index files of each source come into a directory of their own."""
+    parts: list[RowsFile | RowsCopy] = []
+    jobs: list[Callable[[], None]] = [lambda: parts.extend(_rows(work, sources, target))]
+    jobs += [partial(_unpack, work, number, source, target) for number, source in enumerate(sources)]
+    workers.together(jobs, limit=os.cpu_count())
+    return parts
+
+
+def _unpack(work: Path, number: int, source: SplitReader, target: Target) -> None:
+    target.check()
+    directory = _index_of(work, number)
+    directory.mkdir()
+    with _blamed(source):
+        write_files(directory, Wanted.of(source.cache_key, source.footer.index), source.fetch)
+        rows = segment_rows(directory, target.mapping)
+        if rows != source.footer.rows:
+            raise CorruptSplit(f"its index has {rows} rows, its footer says {source.footer.rows}")
+
+
+def _index_of(work: Path, number: int) -> Path:
+    return work / f"index.{number}"
+
+
+def _index(work: Path, sources: Sequence[SplitReader], target: Target, workers: Workers) -> BuiltIndex:
+    directories = [_index_of(work, number) for number in range(len(sources))]
     try:
         return merge_indexes(
-            work / "index", directories, target.mapping, native=True, heap=target.heap, check=target.check
+            work / "index",
+            directories,
+            target.mapping,
+            native=True,
+            heap=target.heap,
+            check=target.check,
+            workers=workers,
         )
     except SplitError:
         for number, source in enumerate(sources):  # an index may be what its footer says, and still be none
@@ -189,7 +215,8 @@ def _index(work: Path, sources: Sequence[SplitReader], target: Target) -> BuiltI
 
 def _rows(work: Path, sources: Sequence[SplitReader], target: Target) -> list[RowsFile | RowsCopy]:
     parts: list[RowsFile | RowsCopy] = []
-    for number, (copied, run) in enumerate(itertools.groupby(sources, _has_large_parts)):
+    least = min(LARGE_PART, max(FAIR_PART, sum(source.footer.rows for source in sources) // MOST_PARTS))
+    for number, (copied, run) in enumerate(itertools.groupby(sources, lambda source: _has_parts_of(source, least))):
         if copied:
             parts += [
                 _Copy(source.pages(), part, source, target.check) for source in run for part in source.footer.parts
@@ -199,9 +226,9 @@ def _rows(work: Path, sources: Sequence[SplitReader], target: Target) -> list[Ro
     return parts
 
 
-def _has_large_parts(source: SplitReader) -> bool:
-    """Whether its row files are large enough on average. The last one of a split may be small."""
-    return source.footer.rows >= LARGE_PART * len(source.footer.parts)
+def _has_parts_of(source: SplitReader, rows: int) -> bool:
+    """Whether its row files have so many rows on average. The last one of a split may be small."""
+    return source.footer.rows >= rows * len(source.footer.parts)
 
 
 def _facts(

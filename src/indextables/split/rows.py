@@ -213,7 +213,7 @@ class Rows:
         self._rows = footer.rows
         self._fingerprint = footer.fingerprint
         self._errors = _Errors()
-        self._files: list[Any] | None = None
+        self._files: dict[int, Any] = {}
         self._lock = threading.Lock()
         self._selections: dict[tuple[str, ...], _Columns] = {}
         try:
@@ -232,16 +232,15 @@ class Rows:
         numbers = self._checked(indices)
         wanted = self._selection(columns)
         taken: list[pa.RecordBatch] = []
-        for number, file in enumerate(self._opened()) if len(numbers) else ():
+        for number, part in enumerate(self._parts):
             start, end = self._starts[number], self._starts[number + 1]
             inside = numbers[slice(*np.searchsorted(numbers, (start, end)))]
             if not len(inside):
                 continue
+            file = self._opened(number)
             rows = vx.Array.from_arrow(pa.array((inside - start).astype(np.uint64)))
             with self._reading():
-                reader = file.to_arrow(
-                    wanted.names, indices=rows, schema=wanted.stored, batch_size=self._parts[number].rows
-                )
+                reader = file.to_arrow(wanted.names, indices=rows, schema=wanted.stored, batch_size=part.rows)
                 taken += [wanted.restored(batch) for batch in reader]
         found = sum(batch.num_rows for batch in taken)
         if found != len(numbers):
@@ -252,8 +251,9 @@ class Rows:
         """A whole column, in its type in the row store."""
         wanted = self._selection((column,))
         found: list[pa.Array] = []
-        for file, part in zip(self._opened(), self._parts, strict=True):
+        for number, part in enumerate(self._parts):
             if part.rows:
+                file = self._opened(number)
                 with self._reading():
                     reader = file.to_arrow(wanted.names, schema=wanted.stored, batch_size=part.rows)
                     found += [batch.column(0) for batch in reader]
@@ -289,9 +289,10 @@ class Rows:
             yield selected if matches.true_count == batch.num_rows else selected.filter(matches)
 
     def _read(self, wanted: _Columns, expression: Any, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        for file, part in zip(self._opened(), self._parts, strict=True):
+        for number, part in enumerate(self._parts):
             if not part.rows:
                 continue
+            file = self._opened(number)
             with self._reading():
                 reader = file.to_arrow(
                     wanted.names, expr=expression, schema=wanted.stored, batch_size=min(batch_rows, part.rows)
@@ -329,11 +330,13 @@ class Rows:
             self._selections[names] = found
         return found
 
-    def _opened(self) -> list[Any]:
+    def _opened(self, number: int) -> Any:
+        """One of the row files. The others stay closed: opening one reads from the store."""
         with self._lock:
-            if self._files is None:
-                self._files = [self._open(number, part) for number, part in enumerate(self._parts)]
-            return self._files
+            file = self._files.get(number)
+            if file is None:
+                file = self._files[number] = self._open(number, self._parts[number])
+            return file
 
     def _open(self, number: int, part: Part) -> Any:
         with self._reading():
