@@ -45,6 +45,7 @@ from indextables.core.predicate import (
 )
 from indextables.core.values import column_from_text, from_text, has_text_form, is_text
 from indextables.log.avro.settle import integers
+from indextables.log.skipping_few import MOST_FILES, prune_few
 
 _CUT_LENGTH: Final = 32
 _FIRST_BYTE_OF_E000: Final = 0xEE
@@ -59,6 +60,17 @@ def prune_files(files: pa.Table, predicate: Predicate, schema: pa.Schema, partit
     """
     partitions = {name.lower() for name in partition_columns}
     wanted = {column.name: column for column in columns_of(predicate) if _is_known(column, schema)}
+    if files.num_rows <= MOST_FILES:
+
+        def known(column: Column) -> VectorBounds | VectorValues:
+            is_partition = column.name.lower() in partitions
+            return (
+                _partition_values(files, column) if is_partition else _bounds(files, [column], predicate)[column.name]
+            )
+
+        kept = prune_few(files, predicate, list(wanted.values()), known)
+        if kept is not None:
+            return kept
     values = {name: _partition_values(files, column) for name, column in wanted.items() if name.lower() in partitions}
     if values:
         keep = may_match_table(predicate, values, length=files.num_rows)

@@ -43,7 +43,7 @@ def scan(
     if limit == 0:
         files = files.slice(0, 0)
     starts = (partial(split.scan, names, where, asked) for split in readers(log, snapshot, files))
-    patience = 0.0 if asked is None else PATIENCE
+    patience = 0.0 if where is None and asked is None else PATIENCE
     batches = in_order(starts, threads=reading_threads(log), weigh=_weight, budget=_AHEAD_BYTES, patience=patience)
     rows = batches if limit is None else _first(batches, limit)
     return snapshot, pa.RecordBatchReader.from_batches(schema, rows)

@@ -7,6 +7,7 @@ parse.py      SQL text → predicate
 sql.py        predicate → SQL text
 evaluate.py   predicate, rows → true, false or null
 bounds.py     predicate, minima and maxima → may match
+plain.py      the same for one file, where plain values tell
 """
 
 from __future__ import annotations
@@ -45,4 +46,6 @@ from indextables.core.predicate.coerce import like as like
 from indextables.core.predicate.coerce import member as member
 from indextables.core.predicate.evaluate import evaluate as evaluate
 from indextables.core.predicate.parse import parse_predicate as parse_predicate
+from indextables.core.predicate.plain import plainly_always_true as plainly_always_true
+from indextables.core.predicate.plain import plainly_may_match as plainly_may_match
 from indextables.core.predicate.sql import to_sql as to_sql
