@@ -16,7 +16,8 @@ from indextables.log.tablelog import TableLog
 from indextables.spark.tasks import ExecutorWorkers, parallelism, run_on_executors
 from indextables.spark.warm import prewarm
 from indextables.storage.resolve import resolve
-from indextables.table.merge_job import MergeJob, begin_merge, merge_limits
+from indextables.table.merge_job import MergeJob, begin_merge
+from indextables.table.merge_plan import merge_limits
 from indextables.table.merge_splits import Merged
 
 if TYPE_CHECKING:

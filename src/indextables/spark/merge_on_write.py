@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 from indextables.core import options as opt
 from indextables.core.options import Options
 from indextables.spark.jobs import Job, begin_job, end_job
-from indextables.table.merge_job import MergeJob, begin_merge, merge_limits
+from indextables.table.merge_job import MergeJob, begin_merge
+from indextables.table.merge_plan import merge_limits
 from indextables.table.merge_splits import Merged
 
 if TYPE_CHECKING:

@@ -1,17 +1,16 @@
 """`prewarm`: the indexes of a table on the local disks of all machines, before somebody asks for them.
 
 Spark does not let a Python source say where a task should run, so any machine may be asked for any split, and each gets all of
-them, as far as its cache can hold them. The tasks of one machine divide them. For that they must know of each other, which is
-what a barrier stage is: all of its tasks run at the same time. Where Spark refuses one (dynamic allocation, more tasks than
-processors), each split goes to the machine that some task happens to run on.
+them, as far as its cache can hold them. There is a task for each processor. Those of one machine share its cache, and each begins
+at another split: what a neighbour has fetched already is only looked at.
 """
 
 from __future__ import annotations
 
-import pickle
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,10 +22,8 @@ from indextables.core.predicate import parse_predicate
 from indextables.log.refresh import read_files
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
-from indextables.spark.errors import one_line
-from indextables.spark.failures import plainly
-from indextables.spark.tasks import parallelism
-from indextables.split.cache import Prewarmed
+from indextables.spark.tasks import parallelism, run_on_executors
+from indextables.split.cache import Prewarmed, WarmUp
 from indextables.split.cache_open import open_cache
 from indextables.table.scan_tasks import make_scan, open_table_log, packed, pin
 from indextables.table.splits import readers, reading_threads
@@ -52,82 +49,48 @@ def prewarm(
     chosen = files.select(["path", "partitionValues", "size", "footerStartOffset", "numRecords"]).combine_chunks()
     if not chosen.num_rows:
         return {}
-    work = _Warmer(log, scan.head, packed(chosen))
     tasks = parallelism(spark)
-    found: dict[str, Prewarmed] = {}
-    for machine, done in _run(spark, work, tasks):
-        sofar = found.get(machine, Prewarmed(0, 0, 0))
-        found[machine] = Prewarmed(
-            sofar.fetched + done.fetched, sofar.present + done.present, sofar.left_out + done.left_out
-        )
-    return found
+    warmer = _Warmer(log, scan.head, packed(chosen))
+    found: dict[str, list[Prewarmed]] = {}
+    for machine, done in run_on_executors(spark, [partial(warmer.warm, number / tasks) for number in range(tasks)]):
+        found.setdefault(machine, []).append(done)
+    return {machine: _together(parts) for machine, parts in found.items()}
 
 
-def _run(spark: SparkSession, work: _Warmer, tasks: int) -> list[tuple[str, Prewarmed]]:
-    from pyspark.errors import PySparkException
-
-    numbers = spark.range(0, tasks, 1, tasks)
-    schema = "answer binary"
-    with plainly():
-        try:
-            answers = numbers.mapInArrow(work, schema, barrier=True).toArrow()
-        except PySparkException as error:
-            if "barrier" not in str(error).lower():
-                raise
-            answers = numbers.mapInArrow(_Alone(work, tasks), schema).toArrow()
-    return [pickle.loads(answer.as_buffer()) for answer in answers.column("answer")]  # noqa: S301 - from our own tasks
+def _together(parts: Sequence[Prewarmed]) -> Prewarmed:
+    """What the tasks of one machine did: each of them has seen all splits."""
+    fetched = sum(part.fetched for part in parts)
+    return Prewarmed(fetched, max(0, parts[0].fetched + parts[0].present - fetched), parts[0].left_out)
 
 
 @dataclass(frozen=True)
 class _Warmer:
-    """What a task of a barrier stage does: its share of what its machine needs."""
+    """What a task needs to know."""
 
     log: TableLog
     head: Snapshot
     files: bytes
 
-    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import BarrierTaskContext
-
-        for _ in numbers:
-            pass
-        context = BarrierTaskContext.get()
-        machines = [info.address.rpartition(":")[0] for info in context.getTaskInfos()]
-        own = context.partitionId()
-        mates = [number for number, machine in enumerate(machines) if machine == machines[own]]
-        yield self.share(mates.index(own), len(mates))
-
-    def share(self, number: int, of: int) -> pa.RecordBatch:
-        with one_line():
-            files = pa.ipc.open_stream(self.files).read_all()
-            mine = files.take(list(range(number, files.num_rows, of)))
-            answer = (socket.gethostname(), self._warm(mine, of))
-        return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(answer)], pa.binary())], names=["answer"])
-
-    def _warm(self, files: pa.Table, sharing: int) -> Prewarmed:
-        splits = list(readers(self.log, self.head, files))
+    def warm(self, begin: float) -> tuple[str, Prewarmed]:
+        """Fetch what this machine lacks, beginning at a share of the splits. Its name, and what was done."""
+        files = pa.ipc.open_stream(self.files).read_all()
         threads = reading_threads(self.log)
+        splits = list(readers(self.log, self.head, files))
         warm_ups = self.log.workers.together([split.warm_up for split in splits], limit=threads)
-        room = self.log.options[opt.CACHE_DISK_MAX_BYTES] // sharing
-        chosen, sizes = [], 0
         indexed = [split for split in warm_ups if split.regions]
-        for split in indexed:
-            size = sum(region.size for region in split.regions)
-            if sizes + size <= room:
-                sizes += size
-                chosen.append(split)
-        done = open_cache(self.log.options).prewarm(chosen, workers=self.log.workers, limit=threads)
-        return Prewarmed(done.fetched, done.present, done.left_out + len(indexed) - len(chosen))
+        held = _that_fit(indexed, self.log.options[opt.CACHE_DISK_MAX_BYTES])
+        first = int(begin * len(held))
+        cache = open_cache(self.log.options)
+        done = cache.prewarm(held[first:] + held[:first], workers=self.log.workers, limit=threads)
+        return socket.gethostname(), Prewarmed(done.fetched, done.present, done.left_out + len(indexed) - len(held))
 
 
-@dataclass(frozen=True)
-class _Alone:
-    """What a task does that knows of no others."""
-
-    work: _Warmer
-    tasks: int
-
-    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield self.work.share(number, self.tasks)
+def _that_fit(splits: Sequence[WarmUp], room: int) -> list[WarmUp]:
+    """The same ones for every task, or they would push out of the cache what the others fetch."""
+    chosen = []
+    for split in splits:
+        size = sum(region.size for region in split.regions)
+        if size <= room:
+            room -= size
+            chosen.append(split)
+    return chosen

@@ -17,8 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from indextables.core import options as opt
-from indextables.core.errors import IndexTablesError, OptionError
+from indextables.core.errors import IndexTablesError
 from indextables.core.options import Options
 from indextables.log.files import FILE_SCHEMA
 from indextables.log.fileset import FileSet
@@ -26,7 +25,6 @@ from indextables.log.history import open_at
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
 from indextables.storage.resolve import resolve
-from indextables.table.arguments import whole_number
 from indextables.table.crew import Crew, scratch
 from indextables.table.merge_plan import Group, Limits
 from indextables.table.merge_splits import Merge, Merged, MergedGroup, groups_to_merge
@@ -109,21 +107,6 @@ class MergeJob:
 def begin_merge(url: str, options: Options, limits: Limits, where: str | None = None) -> MergeJob:
     """Look for what there is to merge. Raises TableNotFound, ForeignTable, PredicateError, OptionError."""
     return MergeJob(TableLog(resolve(url, options).open(), options), limits, where)
-
-
-def merge_limits(
-    options: Options,
-    target_size: int | str | None = None,
-    max_dest_splits: int | None = None,
-    max_source_splits_per_merge: int = 1000,
-) -> Limits:
-    """What a caller says of a merge, checked. Raises OptionError."""
-    size = options[opt.MERGE_TARGET_SIZE] if target_size is None else opt.MERGE_TARGET_SIZE.parse(target_size)
-    if whole_number("max_source_splits_per_merge", max_source_splits_per_merge) < 2:
-        raise OptionError(f"max_source_splits_per_merge is {max_source_splits_per_merge}, but must be 2 or more")
-    if max_dest_splits is not None and whole_number("max_dest_splits", max_dest_splits) < 1:
-        raise OptionError(f"max_dest_splits is {max_dest_splits}, but must be 1 or more")
-    return Limits(size, options[opt.MERGE_SKIP_SPLIT_THRESHOLD], max_source_splits_per_merge, max_dest_splits)
 
 
 def _plain(group: Group) -> Group:

@@ -15,6 +15,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core import options as opt
+from indextables.core.errors import OptionError
+from indextables.core.options import Options
+from indextables.table.arguments import whole_number
+
 PLAN_COLUMNS: Final = ["path", "partitionValues", "size", "footerStartOffset", "numRecords", "modificationTime"]
 
 
@@ -46,6 +51,21 @@ class Group:
     def size(self) -> int:
         """Bytes of all sources."""
         return sum(self.files.column("size").to_pylist())
+
+
+def merge_limits(
+    options: Options,
+    target_size: int | str | None = None,
+    max_dest_splits: int | None = None,
+    max_source_splits_per_merge: int = 1000,
+) -> Limits:
+    """What a caller says of a merge, checked. Raises OptionError."""
+    size = options[opt.MERGE_TARGET_SIZE] if target_size is None else opt.MERGE_TARGET_SIZE.parse(target_size)
+    if whole_number("max_source_splits_per_merge", max_source_splits_per_merge) < 2:
+        raise OptionError(f"max_source_splits_per_merge is {max_source_splits_per_merge}, but must be 2 or more")
+    if max_dest_splits is not None and whole_number("max_dest_splits", max_dest_splits) < 1:
+        raise OptionError(f"max_dest_splits is {max_dest_splits}, but must be 1 or more")
+    return Limits(size, options[opt.MERGE_SKIP_SPLIT_THRESHOLD], max_source_splits_per_merge, max_dest_splits)
 
 
 def plan_merges(files: pa.Table, partition_columns: Sequence[str], limits: Limits) -> list[Group]:

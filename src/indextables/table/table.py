@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from indextables.core import options as opt
 from indextables.core.aggregate import By, Metrics
 from indextables.core.errors import CommitError, OptionError, PredicateError, TableExists
 from indextables.core.options import Options
@@ -30,7 +29,7 @@ from indextables.table.commit_files import Txn, commit_files
 from indextables.table.count import count
 from indextables.table.create import create_table
 from indextables.table.maintain import after_commit
-from indextables.table.merge_plan import Limits
+from indextables.table.merge_plan import merge_limits
 from indextables.table.partition_where import over_partitions
 from indextables.table.progress import Watcher
 from indextables.table.skips import skips_table
@@ -180,14 +179,7 @@ class Table:
         from indextables.table.merge_splits import merge_splits
 
         self._check_not_travelled()
-        options = self._log.options
-        size = options[opt.MERGE_TARGET_SIZE] if target_size is None else opt.MERGE_TARGET_SIZE.parse(target_size)
-        if whole_number("max_source_splits_per_merge", max_source_splits_per_merge) < 2:
-            raise OptionError(f"max_source_splits_per_merge is {max_source_splits_per_merge}, but must be 2 or more")
-        if max_dest_splits is not None and whole_number("max_dest_splits", max_dest_splits) < 1:
-            raise OptionError(f"max_dest_splits is {max_dest_splits}, but must be 1 or more")
-        threshold = options[opt.MERGE_SKIP_SPLIT_THRESHOLD]
-        limits = Limits(size, threshold, max_source_splits_per_merge, max_dest_splits)
+        limits = merge_limits(self._log.options, target_size, max_dest_splits, max_source_splits_per_merge)
         self.refresh()
         chosen = None if where is None else over_partitions(where, self._snapshot, "merge_splits", "merged")
         before = self._snapshot
