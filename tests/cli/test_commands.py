@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 
 from cli.support import HEADER, log_rows, ok, run, write_csv
 from indextables import Table, __version__
+from indextables.cli.app import app
 from indextables.cli.errors import CONFLICT, NOT_FOUND, NOTHING_FOUND, OK, USAGE
 
 
@@ -163,6 +165,17 @@ def test_help_has_examples(command: str) -> None:
     result = ok(command, "--help")
     assert "Examples:" in result.out
     assert f"$ indextables {command}" in result.out or "| indextables" in result.out
+
+
+def test_what_commands_share() -> None:
+    """Every command takes these; those that read take a version, and those with rows may leave the header out."""
+    commands = typer.main.get_command(app).commands
+    options = {name: {option for one in command.params for option in one.opts} for name, command in commands.items()}
+    assert all({"table", "--option", "--output", "--json"} <= taken for taken in options.values())
+    changing = {"create", "import", "checkpoint", "merge"}
+    assert {name for name, taken in options.items() if not {"--version", "--timestamp"} & taken} == changing
+    one_answer = {"count", "describe"}
+    assert {name for name, taken in options.items() if "--no-header" not in taken} == changing | one_answer
 
 
 def test_the_program() -> None:

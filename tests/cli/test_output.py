@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -15,11 +17,13 @@ from rich.cells import cell_len
 from cli.support import Stream, log_rows, ok, run, write_csv
 from indextables import Table
 from indextables.cli.answers import Facts, Rows
+from indextables.cli.load import csv_file
 from indextables.cli.render import grid
 from indextables.cli.render.progress import Stage
 from indextables.cli.render.renderer import Renderer
 from indextables.cli.render.screen import Output, Screen
 from indextables.cli.render.values import json_values
+from indextables.split import spool
 from indextables.table.progress import Progress
 
 STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -76,6 +80,22 @@ def test_tab_separated_lines_are_lines(t: str) -> None:
     Table.create(t, table.schema).append(table)
     assert ok("scan", t).out == ("a\\tb\tn\nx\\ty\t1\nline\\nline\\r\t\\N\nback\\\\slash\t3\n\\N\t4\n\t5\n\\\\N\t6\n")
     assert [row["a\tb"] for row in ok("scan", t, "--json").rows] == table["a\tb"].to_pylist()
+
+
+def test_lines_on_a_terminal_cannot_play_with_it(t: str) -> None:
+    """Programs get what is there; people see what a terminal would have obeyed."""
+    hostile = "\x1b]0;owned\x07 \x9b31m \u202e \x7f\r\t\n"
+    table = pa.table({"a\x1b": [hostile]})
+    Table.create(t, table.schema).append(table)
+    piped = ok("scan", t, "-o", "tsv").out
+    assert piped == "a\x1b\n" + hostile.replace("\r\t\n", "\\r\\t\\n") + "\n"
+    lines = ok("scan", t, "-o", "tsv", terminal=True).out
+    assert lines == "a\\x1b\n\\x1b]0;owned\\x07 \\x9b31m \\u202e \\x7f\\r\\t\\n\n"
+    objects = ok("scan", t, "--json", terminal=True)
+    assert objects.out.rstrip("\n").isprintable()
+    assert objects.rows == ok("scan", t, "--json").rows == table.to_pylist()
+    error = run("count", t, "-w", "x\x9b = 1", "--json", terminal=True).err
+    assert error.rstrip("\n").isprintable()
 
 
 def test_pipes_have_no_colours(logs: Path) -> None:
@@ -205,6 +225,26 @@ def test_progress_is_for_terminals_only(tmp_path: Path, t: str) -> None:
     assert "\r" not in watched.out
     assert "importing" not in ok("import", t, path).err
     assert ok("import", t, path, "--json").err == ""
+
+
+def test_progress_while_a_split_is_indexed(t: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_file, "_BLOCK", 1 << 12)
+    monkeypatch.setattr(spool, "JOINED_ROWS", 100)
+    seen: list[tuple[float, str]] = []
+
+    @contextmanager
+    def bar(self: Stage, label: str) -> Iterator[Callable[[float | None, str], None]]:
+        yield lambda fraction, text: seen.append((fraction or 0.0, text)) if label == "importing" else None
+
+    monkeypatch.setattr(Stage, "_bar", bar)
+    ok("import", t, write_csv(tmp_path / "a.csv", log_rows(300)))
+    shares, texts = zip(*seen, strict=True)
+    assert list(shares) == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+    assert texts[0].endswith(" of 300 rows read")
+    indexed = [text for text in texts if not text.endswith("read")]
+    assert len(indexed) > 3
+    assert indexed[-1] == "300 of 300 rows"
 
 
 @pytest.mark.parametrize(("rows", "size"), [(100, 0), (0, 1000), (0, 0)])

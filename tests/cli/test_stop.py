@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,33 @@ def test_what_a_signal_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     now += 0.2
     writes.ask(signal.SIGINT)
     assert (writes.overdue, writes.code) == (True, HUNG_UP)
+
+
+SLEEPS = """
+import sys, time
+from indextables.cli.stop import STOP, watched
+def work():
+    STOP.patient = sys.argv[1] == "writes"
+    print("ready", flush=True)
+    time.sleep(60)
+sys.exit(watched(work, "{}, {}\\n".format))
+"""
+
+
+@pytest.mark.parametrize(("kind", "signals"), [("reads", 1), ("writes", 2)])
+def test_work_that_does_not_end_is_left_behind(kind: str, signals: int) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SLEEPS, kind], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        for number in range(signals):
+            if number:
+                time.sleep(1.1)
+                assert process.poll() is None, "a command that changes something is waited for"
+            process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (INTERRUPTED, "interrupted, 130\n")
 
 
 @pytest.mark.slow
