@@ -291,12 +291,12 @@ class SplitReader:
         if not wanted:
             yield from _empty(len(numbers) if residual == TRUE else 0)
             return
-        step = self._batch_rows
+        step, rows = self._batch_rows, self._rows
         for start in range(0, len(numbers), step):
-            taken = self._rows.take(numbers[start : start + step], wanted)
-            if residual != TRUE:
-                taken = taken.filter(evaluate(residual, taken))
-            yield from (batch for batch in taken.to_batches() if batch.num_rows)
+            for batch in rows.batches(numbers[start : start + step], wanted):
+                found = batch if residual == TRUE else batch.filter(evaluate(residual, batch))
+                if found.num_rows:
+                    yield found
 
     def _read(self, columns: Sequence[str], left: Predicate) -> Iterator[pa.RecordBatch]:
         """Rows one after the other, filtered."""

@@ -17,9 +17,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,8 @@ from indextables.split.footer import Footer, Part
 from indextables.split.forms import from_stored, stored_schema, to_stored
 from indextables.split.native import first_line, is_failure, translated
 from indextables.split.pushdown import pushed_down
+
+_Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 BATCH_ROWS: Final = 1 << 16
 """Rows that Vortex decodes at a time in a scan: fewer cost more per row, more do not fit the processor's caches."""
@@ -186,20 +188,35 @@ class _Columns:
 
     changed: tuple[int, ...]
     """Which of them have another type in the row store."""
+    flat: bool
+    """Whether each is a plain column of values."""
+    scans: dict[int, Any] = field(default_factory=dict)
+    """Prepared scans of them, by the number of the file."""
 
     @staticmethod
     def of(names: Sequence[str], schema: pa.Schema, stored: pa.Schema) -> _Columns:
-        chosen, raw = (pa.schema([each.field(name) for name in names]) for each in (schema, stored))
-        changed = tuple(index for index, field in enumerate(chosen) if field.type != raw.field(index).type)
-        return _Columns(list(names), chosen, raw, changed)
+        chosen, raw = (pa.schema([source.field(name) for name in names]) for source in (schema, stored))
+        changed = tuple(index for index, each in enumerate(chosen) if each.type != raw.field(index).type)
+        flat = bool(names) and all(_is_flat(each.type) for each in raw)
+        return _Columns(list(names), chosen, raw, changed, flat)
 
-    def restored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if not self.names:
-            return batch
-        columns = batch.columns
+    def restored(self, columns: list[pa.Array], rows: int) -> pa.RecordBatch:
+        """A batch of what came from the row store, where texts may have come as views."""
+        if not columns:
+            return empty_columns(rows)
+        for index, column in enumerate(columns):
+            if column.type != self.stored.field(index).type:
+                columns[index] = column.cast(self.stored.field(index).type)
         for index in self.changed:
             columns[index] = from_stored(columns[index], self.schema.field(index).type)
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def _is_flat(arrow: pa.DataType) -> bool:
+    kinds = pa.types
+    return bool(
+        kinds.is_signed_integer(arrow) or kinds.is_floating(arrow) or kinds.is_boolean(arrow) or kinds.is_string(arrow)
+    )
 
 
 class Rows:
@@ -229,23 +246,40 @@ class Rows:
 
     def take(self, indices: Any, columns: Sequence[str]) -> pa.Table:
         """The rows with these numbers (a numpy or Arrow array of integers, strictly increasing), in their order."""
+        return pa.Table.from_batches(self.batches(indices, columns), self._selection(columns).schema)
+
+    def batches(self, indices: Any, columns: Sequence[str]) -> list[pa.RecordBatch]:
+        """The same, as they come."""
         numbers = self._checked(indices)
         wanted = self._selection(columns)
-        taken: list[pa.RecordBatch] = []
-        for number, part in enumerate(self._parts):
-            start, end = self._starts[number], self._starts[number + 1]
-            inside = numbers[slice(*np.searchsorted(numbers, (start, end)))]
-            if not len(inside):
-                continue
-            file = self._opened(number)
-            rows = vx.Array.from_arrow(pa.array((inside - start).astype(np.uint64)))
-            with self._reading():
-                reader = file.to_arrow(wanted.names, indices=rows, schema=wanted.stored, batch_size=part.rows)
-                taken += [wanted.restored(batch) for batch in reader]
+        if len(self._parts) == 1:
+            taken = self._taken(0, numbers, wanted) if len(numbers) else []
+        else:
+            taken = []
+            cuts = np.searchsorted(numbers, self._starts)
+            for number, (begin, end) in enumerate(itertools.pairwise(cuts)):
+                if begin < end:
+                    taken += self._taken(number, numbers[begin:end] - self._starts[number], wanted)
         found = sum(batch.num_rows for batch in taken)
         if found != len(numbers):
             raise SplitError(f"{self._pages.where}: {len(numbers)} rows were asked for, {found} came", split=self._key)
-        return pa.Table.from_batches(taken, wanted.schema)
+        return taken
+
+    def _taken(self, number: int, rows: _Numbers, wanted: _Columns) -> list[pa.RecordBatch]:
+        """Some rows of one file. A run of neighbours, as a single row is, is read by a prepared scan: in half the time."""
+        file = self._opened(number)
+        first, last = int(rows[0]), int(rows[-1])
+        with self._reading():
+            if wanted.flat and last - first + 1 == len(rows):
+                scan = wanted.scans.get(number)
+                if scan is None:
+                    scan = wanted.scans[number] = file.to_repeated_scan(wanted.names)
+                found = scan.execute(row_range=(first, last + 1)).read_all().to_arrow_array()
+                return [wanted.restored(found.flatten(), len(found))]
+            chosen = vx.Array.from_arrow(pa.array(rows.astype(np.uint64)))
+            size = self._parts[number].rows
+            reader = file.to_arrow(wanted.names, indices=chosen, schema=wanted.stored, batch_size=size)
+            return [wanted.restored(batch.columns, batch.num_rows) for batch in reader]
 
     def numbers(self, column: str) -> pa.Array:
         """A whole column, in its type in the row store."""
@@ -302,11 +336,11 @@ class Rows:
                     batch = next(reader, None)
                     if batch is None:
                         break
-                    restored = wanted.restored(batch)
+                    restored = wanted.restored(batch.columns, batch.num_rows)
                 if restored.num_rows:
                     yield restored
 
-    def _checked(self, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def _checked(self, indices: Any) -> _Numbers:
         numbers = np.asarray(indices)
         if numbers.ndim != 1 or (len(numbers) and not np.issubdtype(numbers.dtype, np.integer)):
             raise SplitError(f"{self._pages.where}: row numbers are a list of integers", split=self._key)
