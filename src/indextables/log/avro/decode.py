@@ -10,16 +10,22 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from indextables.core.errors import CorruptLog
 from indextables.log.avro.container import Container, read_long
+from indextables.log.avro.lengths import Irregular
+from indextables.log.avro.lockstep import texts_at
+from indextables.log.avro.spans import text_spans
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
 
 
-def decode_records(container: Container) -> list[Any]:
-    """Every record of the file: dicts by field name."""
+def decode_records(container: Container, *, columnar: bool = False) -> list[Any]:
+    """Every record of the file: dicts by field name. Lists of texts are Arrow arrays if they are to be `columnar`."""
     try:
-        read = _Compiler(container.name).compile(container.schema)
+        read = _Compiler(container.name, columnar=columnar).compile(container.schema)
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptLog(
             f"{container.name} is damaged: its schema is broken ({error!r})", object=container.name
@@ -46,8 +52,9 @@ def decode_records(container: Container) -> list[Any]:
 class _Compiler:
     """Readers for a schema, with its named types."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, columnar: bool) -> None:
         self._name = name
+        self._columnar = columnar
         self._named: dict[str, Reader] = {}
 
     def compile(self, schema: Any, namespace: str = "") -> Reader:
@@ -66,7 +73,7 @@ class _Compiler:
             case "record" | "error":
                 return self._record(schema, schema.get("namespace", namespace))
             case "array" if schema.get("items") == "string":
-                return self._texts
+                return self._columnar_texts if self._columnar else self._texts
             case "array":
                 return self._array(self.compile(schema.get("items"), namespace))
             case "map":
@@ -118,8 +125,26 @@ class _Compiler:
 
         return read
 
+    def _columnar_texts(self, data: bytes, position: int) -> tuple[pa.StringArray, int]:
+        """A list of texts as an array, most of them without a look at each: tombstones come by the ten thousand."""
+        starts, lengths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        while True:
+            count, position = self._count(data, position)
+            if count == 0:
+                break
+            found, sizes, position = text_spans(self._name, data, position, count)
+            starts.append(found)
+            lengths.append(sizes)
+        try:
+            texts = texts_at(np.frombuffer(data, np.uint8), np.concatenate(starts), np.concatenate(lengths))
+        except (Irregular, pa.ArrowException) as error:
+            raise CorruptLog(
+                f"{self._name} is damaged: a list of texts cannot be read ({error})", object=self._name
+            ) from error
+        return texts, position
+
     def _texts(self, data: bytes, position: int) -> tuple[list[str], int]:
-        """A list of texts, without a call for each: tombstones come by the ten thousand."""
+        """A list of texts, without a call for each."""
         items: list[str] = []
         while True:
             count, position = self._count(data, position)

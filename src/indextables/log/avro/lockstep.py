@@ -147,7 +147,7 @@ class _Rows:
                 return None if kind is None else _flags(flags)
             case "string":
                 lengths, starts = self.spans()
-                return None if kind is None else _texts(self.data, starts, lengths)
+                return None if kind is None else texts_at(self.data, starts, lengths)
             case {"type": "map"}:
                 return self._items(kind, per_item=2)
             case _:
@@ -193,7 +193,7 @@ class _Rows:
         self._end(counts > 0)
         if kind is None:
             return None
-        texts = [_texts(self.data, starts[part], lengths[part], most) for part in range(per_item)]
+        texts = [texts_at(self.data, starts[part], lengths[part], most) for part in range(per_item)]
         ends = _array(pa.int32(), offsets.astype(np.int32))
         if per_item == 2:
             return pa.MapArray.from_arrays(ends, *texts, type=kind)
@@ -285,7 +285,7 @@ def _windows(data: Bytes, width: int, at: Numbers) -> Bytes:
     return rows
 
 
-def _texts(data: Bytes, starts: Numbers, lengths: Numbers, period: int = 1) -> pa.Array:
+def texts_at(data: Bytes, starts: Numbers, lengths: Numbers, period: int = 1) -> pa.Array:
     """The texts at these places, copied together. Often all have one length, or every first, second … of `period` has."""
     offsets = _offsets(lengths)
     if int(offsets[-1]) >= 1 << 31:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from indextables.log.actions import MetadataAction, ProtocolAction, SkipAction, TxnAction
@@ -45,7 +46,7 @@ class State:
     version: int
     created_at: int
     manifests: tuple[ManifestItem, ...]
-    tombstones: frozenset[str] = frozenset()
+    tombstones: AbstractSet[str] = frozenset()
     registry: Mapping[str, str] = field(default_factory=dict)
     metadata: MetadataAction | None = None
     protocol: ProtocolAction | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -65,7 +66,7 @@ def _paths_in(log: TableLog, state: State, number: int, wanted: pa.Array) -> lis
     return there
 
 
-def dead_by_manifest(located: dict[int, list[str]], dead: Sequence[str] | set[str] | frozenset[str]) -> dict[int, int]:
+def dead_by_manifest(located: dict[int, list[str]], dead: AbstractSet[str]) -> dict[int, int]:
     """How many entries of each manifest are dead."""
     gone = set(dead)
     return {number: sum(path in gone for path in paths) for number, paths in located.items()}

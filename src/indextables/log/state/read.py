@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from indextables.core.errors import CorruptLog
 from indextables.log.actions import MetadataAction, ProtocolAction, SkipAction, TxnAction
 from indextables.log.avro.container import read_container
 from indextables.log.avro.decode import decode_records
+from indextables.log.state.dead import Paths
 from indextables.log.state.model import ManifestItem, State
 
 
@@ -27,7 +29,7 @@ def decode_state(name: str, data: bytes, version: int) -> State:
 
 
 def _avro_record(name: str, data: bytes) -> dict[str, Any]:
-    records = decode_records(read_container(name, data))
+    records = decode_records(read_container(name, data), columnar=True)
     if len(records) != 1 or not isinstance(records[0], dict):
         raise CorruptLog(f"{name} is not a state: it has {len(records)} records, not one", object=name)
     record: dict[str, Any] = records[0]
@@ -51,7 +53,7 @@ def _state(record: dict[str, Any], version: int) -> State:
         version=version,
         created_at=record.get("createdAt") or 0,
         manifests=tuple(_item(item) for item in record["manifests"]),
-        tombstones=frozenset(record.get("tombstones") or ()),
+        tombstones=Paths.of(record.get("tombstones")),
         registry=dict(record.get("schemaRegistry") or {}),
         metadata=_metadata(record.get("metadata")),
         protocol=_protocol(record.get("protocol")),
@@ -60,7 +62,7 @@ def _state(record: dict[str, Any], version: int) -> State:
             item["appId"]: TxnAction(item["appId"], item["version"], item.get("lastUpdated"))
             for item in record.get("transactions") or ()
         },
-        skips=tuple(msgspec.json.decode(text, type=SkipAction) for text in record.get("skips") or ()),
+        skips=tuple(msgspec.json.decode(text, type=SkipAction) for text in _texts(record.get("skips"))),
         commit_timestamp=record.get("commitTimestamp"),
         floor=record.get("timeTravelFloor") or 0,
         num_files=record.get("numFiles") or 0,
@@ -96,10 +98,20 @@ def _check_kinds(record: dict[str, Any]) -> None:
             _check_number(item, name)
         if item["numEntries"] is None or item["numEntries"] < 0:
             raise ValueError(f"a manifest has {item['numEntries']!r} entries")
-    texts = [*(record.get("tombstones") or ()), *(record.get("schemaRegistry") or {}).values()]
+    tombstones = record.get("tombstones")
+    texts = [
+        *(() if isinstance(tombstones, pa.Array) else tombstones or ()),
+        *(record.get("schemaRegistry") or {}).values(),
+    ]
     strange = next((text for text in texts if not isinstance(text, str)), None)
     if strange is not None:
         raise ValueError(f"{strange!r} stands where a text should")
+
+
+def _texts(found: pa.Array | list[str] | None) -> list[str]:
+    """A list as Avro or JSON gives it."""
+    texts: list[str] = found.to_pylist() if isinstance(found, pa.Array) else found or []
+    return texts
 
 
 def _check_number(record: dict[str, Any], name: str) -> None:

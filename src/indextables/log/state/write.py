@@ -12,6 +12,7 @@ again rewrites the manifests that hold its old entry.
 from __future__ import annotations
 
 import logging
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -184,7 +185,7 @@ def _incremental(
     base: State,
     delta: Delta,
     located: dict[int, list[str]],
-    dead: frozenset[str] | set[str],
+    dead: AbstractSet[str],
     rewrite: set[int],
 ) -> State:
     """The base's manifests, some rewritten without what is dead or was added again, and one for what is new."""
@@ -240,7 +241,7 @@ def _lost_bytes(log: TableLog, base: State, located: dict[int, list[str]], delta
 
 
 def _rewritten(
-    log: TableLog, snapshot: Snapshot, base: State, item: ManifestItem, gone: set[str] | frozenset[str]
+    log: TableLog, snapshot: Snapshot, base: State, item: ManifestItem, gone: AbstractSet[str]
 ) -> list[ManifestItem]:
     entries = load_manifest(log, base.version, item, FILE_SCHEMA.names)
     hidden = pa.array(sorted(gone), pa.string())
