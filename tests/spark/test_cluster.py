@@ -1,0 +1,72 @@
+"""A cluster of two executor processes writes, reads and merges one table, and loses a process or two on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import indextables
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = Path(__file__).with_name("cluster_program.py")
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Everything below a directory, and this very package."""
+    source = str(Path(indextables.__file__).parents[1])
+    own = {
+        "PYTHONPATH": source,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "SPARK_WORKER_DIR": str(home / "workers"),
+        "PYTHONWARNINGS": "ignore",
+    }
+    return {**os.environ, **own}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the program found out, step by step."""
+    home = tmp_path_factory.mktemp("cluster")
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(home)],
+        env=environment(home),
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    answers: dict[str, Any] = json.loads((home / "found.json").read_text())
+    return answers
+
+
+def test_two_executors_write_read_and_merge_one_table(found: dict[str, Any]) -> None:
+    step = found["both_executors"]
+    assert step["executors"] == 2
+    assert step["written"] == 12
+    assert step["read"] == sorted([*range(200), *range(200)])
+    assert (step["searched"], step["counted"]) == (200, 400)
+    assert step["merged"] == [24, 2, 400]
+    assert (step["warm"], step["compacted"]) == (2, True)
+    assert step["after"] == step["read"]
+
+
+def test_an_executor_killed_during_the_write(found: dict[str, Any]) -> None:
+    step = found["executor_killed_during_write"]
+    assert step == {"killed": 1, "rows": list(range(100)), "version": 1}
+
+
+def test_a_task_retried_after_its_upload_leaves_an_orphan_and_no_row_twice(found: dict[str, Any]) -> None:
+    step = found["worker_killed_after_upload"]
+    assert step == {"died": True, "rows": list(range(100)), "orphans": 1, "files": 4}
