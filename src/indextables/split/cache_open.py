@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+from functools import lru_cache
 from pathlib import Path
 
 from indextables.core.errors import OptionError
@@ -22,11 +23,17 @@ def open_cache(options: Options) -> IndexCache:
     if not options[keys.CACHE_DISK_ENABLED]:
         return _open(None, 0)
     if chosen is not None:
-        return _open(Path(chosen).expanduser().absolute(), max_bytes)
+        return _open(_fixed(chosen) if chosen.startswith("/") else Path(chosen).expanduser().absolute(), max_bytes)
     try:
         return _open(_home(), max_bytes)
     except (OptionError, RuntimeError):  # no home, or none that can be used
         return _open(Path(tempfile.gettempdir()) / f"indextables-{os.geteuid()}", max_bytes)
+
+
+@lru_cache(maxsize=16)
+def _fixed(directory: str) -> Path:
+    """Every question asks for it, and making a path takes longer than some answers."""
+    return Path(directory)
 
 
 def _open(directory: Path | None, max_bytes: int) -> IndexCache:

@@ -89,6 +89,8 @@ class IndexView:
     """For a column, the texts of a value that is not above and of one that is not below any other."""
     distinct: Mapping[str, int] = field(default_factory=dict)
     """At most how many different values a column has, where that is known."""
+    agreed: dict[int, FieldMapping] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Fields of tables that were found to be indexed here in the same way, by their id."""
     _terms: dict[str, list[tuple[str, int]]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property

@@ -92,6 +92,7 @@ class SplitReader:
         self._known_rows = rows
         self._where = joined(store.root, key)
         self._columns: dict[str, ColumnBounds] = {}
+        self._shapes: dict[tuple[str, ...], Shape] = {}
 
     @property
     def key(self) -> str:
@@ -115,12 +116,19 @@ class SplitReader:
 
     def count(self, predicate: Predicate | None = None, query: Bound | None = None) -> int:
         """How many rows the predicate is true for and the query finds. Raises SplitError."""
-        return sum(self.counts(predicate, query))
+        if query is None:
+            return sum(self.counts(predicate))
+        try:
+            return self._found(TRUE if predicate is None else predicate, query)
+        except ObjectNotFound as error:
+            raise self._gone(error) from error
 
     def counts(self, predicate: Predicate | None = None, query: Bound | None = None) -> Iterator[int]:
         """The same as parts of a sum, so that a long count can be broken off."""
-        wanted = TRUE if predicate is None else predicate
-        return self._named(self._counts(wanted) if query is None else self._found(wanted, query))
+        if query is None:
+            yield from self._named(self._counts(TRUE if predicate is None else predicate))
+        else:
+            yield self.count(predicate, query)
 
     def best(self, predicate: Predicate | None, query: Bound, limit: int) -> tuple[Scores, RowNumbers]:
         """Scores and numbers of the best rows that the query finds and the predicate is true for. Raises SplitError."""
@@ -207,10 +215,9 @@ class SplitReader:
         else:
             yield from map(shape.completed, self._taken(numbers, shape.stored, TRUE))
 
-    def _found(self, predicate: Predicate, query: Bound) -> Iterator[int]:
+    def _found(self, predicate: Predicate, query: Bound) -> int:
         asked = self._asked(predicate, query)
-        if asked is not None:
-            yield self._match(asked).count(asked)
+        return 0 if asked is None else self._match(asked).count(asked)
 
     def _best(self, predicate: Predicate, query: Bound, limit: int) -> tuple[Scores, RowNumbers]:
         asked = self._asked(predicate, query)
@@ -256,9 +263,9 @@ class SplitReader:
     def _asked(self, predicate: Predicate, query: Bound) -> Bound | None:
         """Predicate and query in one; None where the footer knows that no row can match."""
         left = self._left(predicate)
-        if left == FALSE or self._left(implied(query)) == FALSE:
+        if left is FALSE or self._left(implied(query)) is FALSE:
             return None
-        return query if left == TRUE else Group(must=(query, Typed(left, Span(0, 0))))
+        return query if left is TRUE else Group(must=(query, Typed(left, Span(0, 0))))
 
     def _match(self, query: Bound) -> Match:
         """The index, to be asked for a query."""
@@ -273,8 +280,7 @@ class SplitReader:
             table=self._table,
             positions=needs_positions(query),
         )
-        constants = {**self._partitions, **self._missing}
-        return Match(view, self.footer.sources, constants, self._rows.take)
+        return Match(view, self.footer.sources, self._constants, self._rows_taken)
 
     def _picked(self, numbers: RowNumbers, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Rows by number, where there are so many that all of them are read."""
@@ -306,18 +312,19 @@ class SplitReader:
 
     def _left(self, predicate: Predicate) -> Predicate:
         """What the rows have to be asked for, after partition values, columns that the split lacks, and the footer."""
-        left = fold(predicate, self._partitions)
+        left = predicate if predicate is TRUE else fold(predicate, self._partitions)
         if left == FALSE or self.footer.rows == 0:
             return FALSE
         if isinstance(left, Constant):
-            return left
+            return TRUE
         left = fold(left, self._missing)
         facts = self._known(left)
         left = narrowed_lists(left, facts)
         if left == FALSE or not may_hold(left, facts):
             return FALSE
         parts = left.children if isinstance(left, And) else (left,)
-        return all_of(part for part in parts if not always_true(part, facts))
+        rest = [part for part in parts if not always_true(part, facts)]
+        return all_of(rest) if rest else TRUE
 
     def _known(self, predicate: Predicate) -> dict[str, ColumnBounds]:
         return {column.name: self._facts(column) for column in columns_of(predicate) if not column.nested}
@@ -375,6 +382,9 @@ class SplitReader:
         except SplitError as error:
             raise SplitError(f"{self._where}: {error}", split=self._where) from error
 
+    def _rows_taken(self, numbers: RowNumbers, columns: Sequence[str]) -> pa.Table:
+        return self._rows.take(numbers, columns)
+
     @property
     def _rows(self) -> Rows:
         return opened.OPEN.rows(self._store, self._key, self.footer)
@@ -408,10 +418,19 @@ class SplitReader:
                 missing[field.name] = pa.scalar(None, field.type)
         return missing
 
+    @cached_property
+    def _constants(self) -> dict[str, pa.Scalar]:
+        """The columns that have one value in all rows."""
+        return {**self._missing, **self._partitions}
+
     def _shape(self, columns: Sequence[str]) -> Shape:
-        constants = {**self._missing, **self._partitions}
-        fields = pa.schema([self._schema.field(name) for name in columns])
-        return Shape(fields, tuple(name for name in columns if name not in constants), constants)
+        names = tuple(columns)
+        shape = self._shapes.get(names)
+        if shape is None:
+            fields = pa.schema([self._schema.field(name) for name in names])
+            stored = tuple(name for name in names if name not in self._constants)
+            shape = self._shapes[names] = Shape(fields, stored, self._constants)
+        return shape
 
     def _read_footer(self) -> Footer:
         footer = opened.OPEN.footer(self._store, self._key, size=self._size, footer_start=self._footer_start)

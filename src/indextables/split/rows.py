@@ -197,7 +197,7 @@ class _Columns:
     def of(names: Sequence[str], schema: pa.Schema, stored: pa.Schema) -> _Columns:
         chosen, raw = (pa.schema([source.field(name) for name in names]) for source in (schema, stored))
         changed = tuple(index for index, each in enumerate(chosen) if each.type != raw.field(index).type)
-        flat = bool(names) and all(_is_flat(each.type) for each in raw)
+        flat = bool(names) and len(set(names)) == len(names) and all(_is_flat(each.type) for each in raw)
         return _Columns(list(names), chosen, raw, changed, flat)
 
     def restored(self, columns: list[pa.Array], rows: int) -> pa.RecordBatch:
@@ -275,7 +275,8 @@ class Rows:
                 if scan is None:
                     scan = wanted.scans[number] = file.to_repeated_scan(wanted.names)
                 found = scan.execute(row_range=(first, last + 1)).read_all().to_arrow_array()
-                return [wanted.restored(found.flatten(), len(found))]
+                chunks = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
+                return [wanted.restored(chunk.flatten(), len(chunk)) for chunk in chunks]
             chosen = vx.Array.from_arrow(pa.array(rows.astype(np.uint64)))
             size = self._parts[number].rows
             reader = file.to_arrow(wanted.names, indices=chosen, schema=wanted.stored, batch_size=size)

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from indextables.core.predicate import TRUE, Predicate, all_of
+from indextables.log.actions import MetadataAction
 from indextables.log.snapshot import Snapshot
 from indextables.split.query.bind import Bound, bind_query, implied
 from indextables.split.query.parse import parse_query
 from indextables.table.indexing import mapping_of
 
+_MOST_KNOWN: Final = 256
+_KNOWN: Final[dict[tuple[str, int], tuple[MetadataAction, Bound]]] = {}
+
 
 def bound_query(text: str, snapshot: Snapshot) -> Bound:
-    """A query of this table. Raises QueryError, with the position of what is wrong."""
-    return bind_query(parse_query(text), text, snapshot.schema, mapping_of(snapshot))
+    """A query of this table. Raises QueryError, with the position of what is wrong.
+
+    Remembered, because the same questions come again and again, and for a count this is half of the work.
+    """
+    mark = (text, id(snapshot.metadata))
+    known = _KNOWN.get(mark)
+    if known is not None and known[0] is snapshot.metadata:
+        return known[1]
+    bound = bind_query(parse_query(text), text, snapshot.schema, mapping_of(snapshot))
+    if len(_KNOWN) >= _MOST_KNOWN:
+        _KNOWN.clear()
+    _KNOWN[mark] = snapshot.metadata, bound
+    return bound
 
 
 def narrowed(where: Predicate | None, query: Bound | None) -> Predicate | None:

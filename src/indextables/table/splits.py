@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from typing import Any, Final
@@ -15,13 +16,15 @@ from indextables.core.parallel import Threads
 from indextables.core.values import from_text, is_text
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
+from indextables.split.cache import IndexCache
 from indextables.split.cache_open import open_cache
 from indextables.split.reader import SplitReader
 from indextables.storage.local import local_store
 
 _FILES_AT_A_TIME: Final = 1024
+_FEW_FILES: Final = 64
 _COLUMNS: Final = ["path", "partitionValues", "size", "footerStartOffset", "numRecords"]
-PATIENCE: Final = 0.004
+PATIENCE: Final = 0.0015
 """Seconds of searching that need no other threads."""
 _MOST_READERS: Final = 1024
 _READS_AT_A_TIME: Final = 8
@@ -33,6 +36,7 @@ class _Readers:
 
     def __init__(self) -> None:
         self._readers: OrderedDict[Hashable, SplitReader] = OrderedDict()
+        self._of: dict[int, tuple[weakref.ref[Any], Hashable, list[SplitReader]]] = {}
         self._lock = threading.Lock()
 
     def get(self, mark: Hashable) -> SplitReader | None:
@@ -41,6 +45,16 @@ class _Readers:
             if reader is not None:
                 self._readers.move_to_end(mark)
             return reader
+
+    def of(self, files: pa.Table, table: Hashable) -> list[SplitReader] | None:
+        """The readers of all these files, which are mostly the whole table again."""
+        known = self._of.get(id(files))
+        return known[2] if known is not None and known[0]() is files and known[1] == table else None
+
+    def remember(self, files: pa.Table, table: Hashable, readers: list[SplitReader]) -> None:
+        """Keep them, for as long as somebody has the table of files."""
+        key = id(files)
+        self._of[key] = weakref.ref(files, lambda _: self._of.pop(key, None)), table, readers
 
     def put(self, mark: Hashable, reader: SplitReader) -> None:
         with self._lock:
@@ -63,10 +77,22 @@ os.register_at_fork(after_in_child=_after_fork)
 
 def readers(log: TableLog, snapshot: Snapshot, files: pa.Table) -> Iterator[SplitReader]:
     """A reader for each of the files, in their order. Raises CorruptLog for a partition value that is none."""
-    values = _PartitionValues(snapshot)
     cache = open_cache(log.options)
-    chosen = files.select(_COLUMNS)
     table = (id(log.store), log.url, id(cache), snapshot.metadata.schema_string)
+    if files.num_rows > _FEW_FILES:
+        return _each(log, snapshot, files, cache, table)
+    known = _READERS.of(files, table)
+    if known is None:
+        known = list(_each(log, snapshot, files, cache, table))
+        _READERS.remember(files, table, known)
+    return iter(known)
+
+
+def _each(
+    log: TableLog, snapshot: Snapshot, files: pa.Table, cache: IndexCache, table: tuple[Hashable, ...]
+) -> Iterator[SplitReader]:
+    values = _PartitionValues(snapshot)
+    chosen = files.select(_COLUMNS)
     for start in range(0, chosen.num_rows, _FILES_AT_A_TIME):
         for file in chosen.slice(start, _FILES_AT_A_TIME).to_pylist():
             mark = (*table, *(tuple(value) if isinstance(value, list) else value for value in file.values()))

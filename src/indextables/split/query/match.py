@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ from indextables.split.query.tree import All
 Take = Callable[[RowNumbers, Sequence[str]], pa.Table]
 """Rows by number, with some columns."""
 Mask = npt.NDArray[np.bool_]
+_MOST_AGREED: Final = 256
 IndexLeaf: TypeAlias = Words | Pattern | Near | Addresses | AtPath
 
 
@@ -98,7 +99,7 @@ class Match:
                 return self._elements(bound)
         if bound.field.column in self.constants:
             return NOTHING
-        return Answer(self.words(bound), True, rows)
+        return Answer(self.words(bound, scored=False), True, rows)
 
     def _elements(self, leaf: Elements) -> Answer:
         """An index does not know how many values a row has: whatever it finds, it finds for some element."""
@@ -120,14 +121,14 @@ class Match:
             return any_answer(map(self.answer, group.should), rows)
         return Answer(None, True, rows)
 
-    def words(self, leaf: IndexLeaf) -> tantivy.Query:
-        """The query of a leaf that only the index can answer."""
+    def words(self, leaf: IndexLeaf, *, scored: bool = True) -> tantivy.Query:
+        """The query of a leaf that only the index can answer. How often a row has a word is not read where nobody scores."""
         self._check_mapping(leaf)
         schema, name = self.view.schema, leaf.field.name
         query = tantivy.Query
         match leaf:
             case Words(words=(word,)):
-                return query.term_query(schema, name, word, index_option="freq")
+                return query.term_query(schema, name, word, index_option="freq" if scored else "basic")
             case Words():
                 return query.phrase_query(schema, name, list(leaf.words), slop=leaf.slop)
             case Pattern():
@@ -153,8 +154,14 @@ class Match:
             yield query.const_score_query(query.term_query(schema, leaf.name, value, index_option="basic"), 1.0)
 
     def _check_mapping(self, leaf: IndexLeaf) -> None:
+        if self.view.agreed.get(id(leaf.field)) is leaf.field:
+            return
         found = self.view.mapping.field(leaf.field.column)
-        if found != leaf.field:
+        if found == leaf.field:
+            if len(self.view.agreed) >= _MOST_AGREED:
+                self.view.agreed.clear()
+            self.view.agreed[id(leaf.field)] = leaf.field
+        else:
             raise SplitError(
                 f"{self.view.split} was written when {leaf.field.column} was indexed in another way, and cannot be searched: "
                 "write its rows again, or merge it with others",
