@@ -28,6 +28,7 @@ from rich.text import Text
 
 from indextables import Table
 from indextables.cli import main as indextables
+from indextables.cli.errors import INTERRUPTED
 from indextables.cli.render.bars import bar
 
 ROWS = int(os.environ.get("DEMO_ROWS", "200000"))
@@ -219,6 +220,8 @@ def command(*arguments: str) -> None:
     show_command(*arguments)
     sys.stdout.flush()
     code = indextables([*arguments, "--output", "table"])
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
     if code != 0:
         raise SystemExit(f"{arguments[0]} ended with {code}")
     console.print()
@@ -242,4 +245,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
