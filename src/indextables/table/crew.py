@@ -1,24 +1,19 @@
-"""Several splits built at the same time, in a scratch directory. The first error ends them all, and nothing runs on after it."""
+"""Several splits built at the same time. The first error ends them all, and nothing runs on after it."""
 
 from __future__ import annotations
 
-import gc
-import logging
-import shutil
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from indextables.core.errors import CommitError
 from indextables.core.parallel import Workers
-from indextables.storage.mapping import translate
+from indextables.table.scratch import scratch
+
+__all__ = ["Crew", "scratch"]
 
 T = TypeVar("T")
-logger = logging.getLogger("indextables")
 
 
 class Crew:
@@ -67,25 +62,3 @@ class Crew:
             with self._idle:
                 self._running -= 1
                 self._idle.notify_all()
-
-
-@contextmanager
-def scratch(purpose: str) -> Iterator[Path]:
-    """A directory of our own on local disk, gone afterwards. Raises StorageError where there can be none."""
-    try:
-        directory = Path(tempfile.mkdtemp(prefix=f"indextables-{purpose}-"))
-    except OSError as error:
-        raise translate(error, tempfile.gettempdir(), "", "put") from error
-    try:
-        yield directory
-    finally:
-        _remove(directory)
-
-
-def _remove(directory: Path) -> None:
-    shutil.rmtree(directory, ignore_errors=True)
-    if directory.exists():
-        gc.collect()  # without a free file handle nothing can be listed: what nobody uses any more may hold some
-        shutil.rmtree(directory, ignore_errors=True)
-        if directory.exists():
-            logger.warning("%s could not be removed, and holds disk space until somebody does", directory)
