@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,26 +10,11 @@ from typing import Any
 
 import pytest
 
-import indextables
+from spark.write_support import program_environment
 
 pytestmark = pytest.mark.spark
 
 PROGRAM = Path(__file__).with_name("cluster_program.py")
-
-
-def environment(home: Path) -> dict[str, str]:
-    """Everything below a directory, and this very package."""
-    source = str(Path(indextables.__file__).parents[1])
-    own = {
-        "PYTHONPATH": source,
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "XDG_CACHE_HOME": str(home / "cache"),
-        "SPARK_WORKER_DIR": str(home / "workers"),
-        "PYTHONWARNINGS": "ignore",
-    }
-    return {**os.environ, **own}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +23,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     home = tmp_path_factory.mktemp("cluster")
     done = subprocess.run(
         [sys.executable, str(PROGRAM), str(home)],
-        env=environment(home),
+        env=program_environment(home),
         cwd=home,
         capture_output=True,
         text=True,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+import indextables
 from indextables import Table
 
 
@@ -29,3 +32,18 @@ def ids(url: str, **question: str) -> list[int]:
 
 def splits_on_disk(url: str) -> set[str]:
     return {str(path.relative_to(url)) for path in Path(url).rglob("*.split")}
+
+
+def program_environment(home: Path) -> dict[str, str]:
+    """Everything below a directory, and this very package."""
+    source = str(Path(indextables.__file__).parents[1])
+    own = {
+        "PYTHONPATH": source,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "SPARK_WORKER_DIR": str(home / "workers"),
+        "PYTHONWARNINGS": "ignore",
+    }
+    return {**os.environ, **own}

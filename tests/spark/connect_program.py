@@ -1,0 +1,77 @@
+"""Writes and maintenance in a Connect session, whose client has no Java at hand. Leaves what it found in DIRECTORY/found.json.
+
+python connect_program.py DIRECTORY
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from indextables import Table
+from indextables.spark import compact, install, merge_jobs, merge_splits, prewarm, write
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.log.level": "OFF",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.level=OFF",
+}
+
+
+def ids(url: str) -> list[int]:
+    return sorted(Table.open(url).scan(columns=["id"]).read_all().column("id").to_pylist())
+
+
+def refused(call: Any, *what: Any, **more: Any) -> str:
+    try:
+        call(*what, **more)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing was wrong"
+
+
+def main() -> None:
+    home = Path(sys.argv[1])
+    url = str(home / "table")
+    builder = SparkSession.builder.remote("local[2]")
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    spark = install(builder.getOrCreate())
+    rows = spark.sql("SELECT id, concat('request ', id) AS message, id % 2 AS half FROM range(0, 40, 1, 4)")
+    more = spark.sql("SELECT id, concat('request ', id) AS message, id % 2 AS half FROM range(40, 60, 1, 2)")
+    options = {"mergeOnWrite.enabled": "true", "mergeOnWrite.async.enabled": "false", "mergeOnWrite.minSplits": "12"}
+    found: dict[str, Any] = {"session": type(spark).__module__}
+    done = write(rows, url, partition_by="half", options={"indexing.typemap.message": "text"})
+    found["written"] = [done.version, done.metrics["numAddedFiles"], done.metrics["numAddedRecords"]]
+    more.write.format("indextables").mode("append").option("txnAppId", "a").option("txnVersion", "1").save(url)
+    found["again"] = write(more, url, "append", txn=("a", 1)).reason
+    found["rows"] = ids(url)
+    merged = merge_splits(spark, url, where="half = 0")
+    found["merged"] = [merged.sources, merged.results, merged.rows]
+    found["warm"] = sum(machine.fetched for machine in prewarm(spark, url).values())
+    found["compacted"] = compact(spark, url).written
+    found["exists"] = refused(write, rows, url)
+    found["types"] = refused(write, spark.sql("SELECT 'x' AS id"), url, "append")
+    found["partition"] = refused(write, rows, url, "overwrite", replace_where="half = 0")
+    source = spark.sql("SELECT 'x' AS id").write.format("indextables").mode("append")
+    found["source"] = refused(source.save, url)
+    write(rows, url, "overwrite", options=options | {"mergeOnWrite.minSplits": "8"})
+    found["jobs"] = [[job["status"], job["sourceSplits"]] for job in merge_jobs(url).to_pylist()]
+    found["overwritten"] = ids(url)
+    found["searched"] = spark.read.format("indextables").option("query", "message:17").load(url).count()
+    (home / "found.json").write_text(json.dumps(found))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

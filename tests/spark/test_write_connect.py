@@ -1,0 +1,61 @@
+"""A Connect session writes, merges and maintains as a classic one does."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark.write_support import program_environment
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = Path(__file__).with_name("connect_program.py")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the program found out."""
+    home = tmp_path_factory.mktemp("connect")
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(home)],
+        env=program_environment(home),
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    answers: dict[str, Any] = json.loads((home / "found.json").read_text())
+    return answers
+
+
+def test_connect_writes(found: dict[str, Any]) -> None:
+    assert found["session"].startswith("pyspark.sql.connect")
+    assert found["written"] == [1, 8, 40]
+    assert found["again"] == "batch 1 of a is in the table already"
+    assert found["rows"] == list(range(60))
+    assert found["overwritten"] == list(range(40))
+    assert found["searched"] == 1
+
+
+def test_connect_maintains(found: dict[str, Any]) -> None:
+    assert found["merged"] == [6, 1, 30]
+    assert found["warm"] == 7
+    assert found["compacted"] is True
+    assert found["jobs"] == [["COMPLETED", 8]]
+
+
+def test_errors_in_connect_are_one_line_of_ours(found: dict[str, Any]) -> None:
+    assert found["exists"].startswith("TableExists: there is a table at")
+    assert found["types"].startswith("SchemaError: column id is long")
+    assert found["partition"].startswith("PredicateError: row ")
+    for name in ("exists", "types", "partition"):
+        assert "\n" not in found[name]
+    assert "SchemaError: column id is long (int64), the data has string" in found["source"]
+    assert "rows_in" not in found["source"], "without the traceback of our modules"
