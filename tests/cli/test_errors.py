@@ -177,8 +177,11 @@ def test_an_answer_that_cannot_be_written(t: str, tmp_path: Path, monkeypatch: p
 
 @pytest.mark.slow
 def test_a_real_pipe_that_closes(tmp_path: Path) -> None:
+    """In a real program, which does not load pandas either."""
     ok("import", tmp_path / "t", write_csv(tmp_path / "a.csv", log_rows(20_000)))
-    with program("scan", tmp_path / "t") as process:
+    (tmp_path / "pandas.py").write_text("raise RuntimeError('pandas takes a second to load')")
+    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with program("scan", tmp_path / "t", env={**os.environ, "PYTHONPATH": paths}) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(b"ts\t")
         process.stdout.close()
