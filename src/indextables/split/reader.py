@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -49,7 +49,7 @@ from indextables.split.plan import MOST_SHARE, fold, narrowed_lists, plan_predic
 from indextables.split.plan_leaf import IndexView
 from indextables.split.query.bind import Bound, Group, Typed, implied, needs_positions
 from indextables.split.query.match import Match
-from indextables.split.query.rank import Scores, best_rows
+from indextables.split.query.rank import NO_HITS, Hits, Scores, best_hits
 from indextables.split.query.tree import Span
 from indextables.split.rows import BATCH_ROWS, Rows, empty_columns
 from indextables.split.shape import Shape
@@ -58,6 +58,10 @@ from indextables.storage.keys import joined
 from indextables.storage.store import Store
 
 T = TypeVar("T")
+
+Found: TypeAlias = tuple[RowNumbers, Predicate]
+"""Numbers of rows, and what has to be asked of them."""
+_NOTHING: Final[Found] = (np.zeros(0, np.int64), TRUE)
 
 SMALL: Final = 8192
 """Rows that Vortex decodes as one chunk: finding out which of them are wanted saves nothing."""
@@ -114,6 +118,14 @@ class SplitReader:
         wanted = TRUE if predicate is None else predicate
         return self._named(self._scan(columns, wanted) if query is None else self._search(columns, wanted, query))
 
+    def find(self, predicate: Predicate | None, query: Bound | None) -> Found | None:
+        """The rows that `scan` would read, not read yet; None where finding them is no less work than that. Raises SplitError."""
+        return self._naming(lambda: self._find(TRUE if predicate is None else predicate, query))
+
+    def rows(self, columns: Sequence[str], found: Found) -> Iterator[pa.RecordBatch]:
+        """What `scan` would return. Raises SplitError."""
+        return self._named(self._completed(columns, found))
+
     def count(self, predicate: Predicate | None = None, query: Bound | None = None) -> int:
         """How many rows the predicate is true for and the query finds. Raises SplitError."""
         if query is None:
@@ -132,7 +144,12 @@ class SplitReader:
 
     def best(self, predicate: Predicate | None, query: Bound, limit: int) -> tuple[Scores, RowNumbers]:
         """Scores and numbers of the best rows that the query finds and the predicate is true for. Raises SplitError."""
-        return self._naming(lambda: self._best(TRUE if predicate is None else predicate, query, limit))
+        hits = self.hits(predicate, query, limit)
+        return np.array(hits.scores, np.float64), hits.rows(range(len(hits.scores)))
+
+    def hits(self, predicate: Predicate | None, query: Bound, limit: int) -> Hits:
+        """The same without the numbers, which can be asked for one by one. Raises SplitError."""
+        return self._naming(lambda: self._hits(TRUE if predicate is None else predicate, query, limit))
 
     def aggregate(
         self, aggregate: Aggregate, predicate: Predicate | None = None, query: Bound | None = None
@@ -166,20 +183,34 @@ class SplitReader:
         left = self._left(predicate)
         if left == FALSE:
             return
-        shape = self._shape(columns)
         looked_up = self._looked_up(left)
         if looked_up is not None:
-            numbers, residual = looked_up
-            if len(numbers) <= self.footer.rows * MOST_SHARE:
-                yield from map(shape.completed, self._taken(numbers, shape.stored, residual))
+            if len(looked_up[0]) <= self.footer.rows * MOST_SHARE:
+                yield from self._completed(columns, looked_up)
                 return
         elif (view := self._helpful_index(left)) is not None:
             plan = plan_predicate(left, view)
             found = rows_worth_taking(plan, view, self.footer.sources)
             if found is not None:
-                yield from map(shape.completed, self._taken(found, shape.stored, plan.residual))
+                yield from self._completed(columns, (found, plan.residual))
                 return
+        shape = self._shape(columns)
         yield from map(shape.completed, self._read(shape.stored, left))
+
+    def _find(self, predicate: Predicate, query: Bound | None) -> Found | None:
+        if query is not None:
+            asked = self._asked(predicate, query)
+            return _NOTHING if asked is None else (self._match(asked).rows(asked), TRUE)
+        left = self._left(predicate)
+        found = _NOTHING if left == FALSE else self._looked_up(left)
+        return found if found is not None and len(found[0]) <= self.footer.rows * MOST_SHARE else None
+
+    def _completed(self, columns: Sequence[str], found: Found) -> Iterator[pa.RecordBatch]:
+        numbers, residual = found
+        shape = self._shape(columns)
+        if residual == TRUE and shape.stored and len(numbers) > self.footer.rows * MOST_SHARE:
+            return map(shape.completed, self._picked(numbers, shape.stored))
+        return map(shape.completed, self._taken(numbers, shape.stored, residual))
 
     def _counts(self, predicate: Predicate) -> Iterator[int]:
         left = fold(predicate, self._partitions)
@@ -205,25 +236,17 @@ class SplitReader:
             yield from (batch.num_rows for batch in self._read((), left))
 
     def _search(self, columns: Sequence[str], predicate: Predicate, query: Bound) -> Iterator[pa.RecordBatch]:
-        asked = self._asked(predicate, query)
-        if asked is None:
-            return
-        shape = self._shape(columns)
-        numbers = self._match(asked).rows(asked)
-        if len(numbers) > self.footer.rows * MOST_SHARE and shape.stored:
-            yield from map(shape.completed, self._picked(numbers, shape.stored))
-        else:
-            yield from map(shape.completed, self._taken(numbers, shape.stored, TRUE))
+        found = self._find(predicate, query)
+        assert found is not None, "a query is always asked of the index"
+        return self._completed(columns, found)
 
     def _found(self, predicate: Predicate, query: Bound) -> int:
         asked = self._asked(predicate, query)
         return 0 if asked is None else self._match(asked).count(asked)
 
-    def _best(self, predicate: Predicate, query: Bound, limit: int) -> tuple[Scores, RowNumbers]:
+    def _hits(self, predicate: Predicate, query: Bound, limit: int) -> Hits:
         asked = self._asked(predicate, query)
-        if asked is None:
-            return np.zeros(0), np.zeros(0, np.int64)
-        return best_rows(self._match(asked), asked, limit)
+        return NO_HITS if asked is None else best_hits(self._match(asked), asked, limit)
 
     def _aggregate(self, aggregate: Aggregate, predicate: Predicate, query: Bound | None) -> Iterator[Partial]:
         from_index = self._indexed(aggregate, predicate, query)
@@ -347,7 +370,7 @@ class SplitReader:
             return ColumnBounds(low, high)
         return ColumnBounds(low, high, has_nulls=nulls > 0, all_null=nulls == footer.rows)
 
-    def _looked_up(self, left: Predicate) -> tuple[RowNumbers, Predicate] | None:
+    def _looked_up(self, left: Predicate) -> Found | None:
         """Rows found by the numbers in a column, and what is left to be asked of them; None where that is not the way."""
         if isinstance(left, Constant) or self.footer.rows <= SMALL or not self.footer.index:
             return None
@@ -471,4 +494,4 @@ def _empty(rows: int) -> Iterator[pa.RecordBatch]:
         yield empty_columns(min(BATCH_ROWS, rows - start))
 
 
-__all__ = ["SplitReader"]
+__all__ = ["Found", "SplitReader"]

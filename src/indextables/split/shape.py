@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -21,14 +21,18 @@ class Shape:
 
     def completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The same rows with all columns, in their order."""
+        rows = batch.num_rows
         if not len(self.schema):
-            return batch if not batch.num_columns else empty_columns(batch.num_rows)
-        columns = [
-            batch.column(field.name) if field.name not in self.constants else self._repeated(field, batch.num_rows)
-            for field in self.schema
-        ]
+            return batch if not batch.num_columns else empty_columns(rows)
+        if batch.num_columns != len(self.stored):  # some were only read to be looked at
+            batch = batch.select(list(self.stored))
+        columns = batch.columns
+        for place, value in self._others:
+            columns.insert(place, pa.repeat(value, rows) if value.is_valid else pa.nulls(rows, value.type))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _repeated(self, field: pa.Field, rows: int) -> Any:
-        value = self.constants[field.name]
-        return pa.repeat(value, rows) if value.is_valid else pa.nulls(rows, field.type)
+    @cached_property
+    def _others(self) -> list[tuple[int, pa.Scalar]]:
+        """What is put in, and where."""
+        fields = enumerate(self.schema.names)
+        return [(place, self.constants[name]) for place, name in fields if name in self.constants]

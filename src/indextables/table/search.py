@@ -6,9 +6,10 @@ the split's path and the row's number, so that the same question has the same an
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
 from indextables.split.mapping import DocMapping
 from indextables.split.query.bind import Bound
+from indextables.split.query.rank import Hits
 from indextables.split.query.snippet import Highlighter
 from indextables.split.reader import SplitReader
 from indextables.table.foreign import check_bundles
@@ -27,6 +29,11 @@ from indextables.table.indexing import mapping_of
 from indextables.table.query import bound_query, narrowed
 from indextables.table.scan import chosen_columns
 from indextables.table.splits import PATIENCE, readers, reading_threads
+
+_Winner: TypeAlias = tuple[float, int, int]
+"""Its score, the number of its split, and its row there."""
+_FEW: Final = 100
+"""Rows that are sooner read than another thread is woken."""
 
 SCORE: Final = "_score"
 SNIPPETS: Final = "_snippets"
@@ -55,10 +62,7 @@ def search(
         raise SchemaError(f"the table has a column {min(taken)} of its own; use scan(query=…)", column=min(taken))
     snapshot, files = read_files(log, snapshot, narrowed(where, asked))
     splits = list(readers(log, snapshot, files))
-    starts = (partial(_best, number, split, where, asked, limit) for number, split in enumerate(splits))
-    hits = [hit for some in in_order(starts, threads=reading_threads(log), patience=PATIENCE) for hit in some]
-    hits.sort(key=lambda hit: (-hit[0], splits[hit[1]].key, hit[2]))
-    best = hits[:limit]
+    best = _winners(log, splits, where, asked, limit)
     found = _rows(log, splits, best, list(dict.fromkeys([*names, *shown])), snapshot.schema)
     fields = [snapshot.schema.field(name) for name in names] + [pa.field(SCORE, pa.float64())]
     columns = [found.column(name) for name in names] + [pa.array([score for score, _, _ in best], pa.float64())]
@@ -68,17 +72,40 @@ def search(
     return snapshot, pa.table(columns, schema=pa.schema(fields))
 
 
-def _best(
-    number: int, split: SplitReader, where: Predicate | None, query: Bound, limit: int
-) -> Iterator[list[tuple[float, int, int]]]:
-    scores, rows = split.best(where, query, limit)
-    yield [(score, number, row) for score, row in zip(scores.tolist(), rows.tolist(), strict=True)]
+def _winners(
+    log: TableLog, splits: Sequence[SplitReader], where: Predicate | None, query: Bound, limit: int
+) -> list[_Winner]:
+    """The best of all splits, best first. Only of these the rows are looked up."""
+    found: list[Hits] = []
+    began = time.perf_counter()
+    for split in splits:
+        found.append(split.hits(where, query, limit))
+        if time.perf_counter() - began > PATIENCE:
+            break
+    starts = (partial(_hits, split, where, query, limit) for split in splits[len(found) :])
+    found += in_order(starts, threads=reading_threads(log))
+    hits = [
+        (-score, split.key, place)
+        for split, some in zip(splits, found, strict=True)
+        for place, score in enumerate(some.scores)
+    ]
+    hits.sort()
+    places: dict[str, list[int]] = {}
+    for _, key, place in hits[:limit]:
+        places.setdefault(key, []).append(place)
+    numbers = {split.key: number for number, split in enumerate(splits)}
+    rows = {key: iter(found[numbers[key]].rows(some).tolist()) for key, some in places.items()}
+    return [(-score, numbers[key], next(rows[key])) for score, key, _ in hits[:limit]]
+
+
+def _hits(split: SplitReader, where: Predicate | None, query: Bound, limit: int) -> Iterator[Hits]:
+    yield split.hits(where, query, limit)
 
 
 def _rows(
     log: TableLog,
     splits: Sequence[SplitReader],
-    best: Sequence[tuple[float, int, int]],
+    best: Sequence[_Winner],
     names: list[str],
     schema: pa.Schema,
 ) -> pa.Table:
@@ -89,7 +116,8 @@ def _rows(
     for _, number, row in best:
         by_split.setdefault(number, []).append(row)
     calls = [partial(splits[number].take, sorted(rows), names) for number, rows in by_split.items()]
-    tables = log.workers.together(calls, limit=reading_threads(log))
+    threads = 1 if len(best) <= _FEW else reading_threads(log)
+    tables = log.workers.together(calls, limit=threads)
     wanted = pa.schema([schema.field(name) for name in names])
     first, places = 0, {}
     for (number, rows), table in zip(by_split.items(), tables, strict=True):

@@ -7,7 +7,9 @@ index has one segment and was never merged; elsewhere more hits are asked for, u
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,23 +24,44 @@ from indextables.split.query.tree import All
 Scores = npt.NDArray[np.float64]
 
 
-def best_rows(match: Match, bound: Bound, limit: int) -> tuple[Scores, RowNumbers]:
-    """The scores and numbers of at most `limit` rows, best first."""
+@dataclass(frozen=True)
+class Hits:
+    """The best hits of one split: best first, those of equal score in the order of their rows."""
+
+    scores: list[float]
+    rows: Callable[[Sequence[int]], RowNumbers]
+    """The numbers of the rows of some hits, by their places here. Of most hits nobody wants to know: other splits have better."""
+
+
+NO_HITS: Final = Hits([], lambda _: np.zeros(0, np.int64))
+
+
+def best_hits(match: Match, bound: Bound, limit: int) -> Hits:
+    """At most `limit` of them."""
     view = match.view
     if not view.rows or limit < 1:
-        return np.zeros(0), np.zeros(0, np.int64)
-    answer = match.answer(bound)
+        return NO_HITS
     if not has_words(bound):
         rows = match.rows(bound)[:limit]
-        return np.zeros(len(rows)), rows
-    allowed = None if answer.exact else match.rows(bound)
-    plain = len(match.sources) <= 1 and view.searcher.num_segments <= 1
+        return Hits([0.0] * len(rows), rows.__getitem__)
+    exact = isinstance(bound, Words) or match.answer(bound).exact
     query = scored(match, bound)
+    if exact and len(match.sources) <= 1 and view.searcher.num_segments <= 1:
+        scores, documents = _search(match, query, min(limit, view.rows))
+        return Hits(scores, lambda places: _numbers(match, [documents[place] for place in places]))
+    best, numbers = _ordered(match, query, limit, None if exact else match.rows(bound))
+    return Hits(best.tolist(), numbers.__getitem__)
+
+
+def _ordered(match: Match, query: tantivy.Query, limit: int, allowed: RowNumbers | None) -> tuple[Scores, RowNumbers]:
+    """Where the order of hits is not that of rows, or some of them may be wrong: hits are asked for until it is clear."""
+    plain = len(match.sources) <= 1 and match.view.searcher.num_segments <= 1
     asked = limit
     while True:
-        most = min(asked, view.rows)
-        scores, numbers = _hits(match, query, most)
-        complete = len(numbers) < most or most == view.rows
+        most = min(asked, match.view.rows)
+        found, documents = _search(match, query, most)
+        scores, numbers = np.array(found, np.float64), _numbers(match, documents)
+        complete = len(numbers) < most or most == match.view.rows
         if allowed is not None:
             kept = np.isin(numbers, allowed)
             scores, numbers = scores[kept], numbers[kept]
@@ -48,13 +71,15 @@ def best_rows(match: Match, bound: Bound, limit: int) -> tuple[Scores, RowNumber
         asked *= 4
 
 
-def _hits(match: Match, query: tantivy.Query, limit: int) -> tuple[Scores, RowNumbers]:
-    view = match.view
-    with translated(view.split, "searching its index"):
-        found: Any = view.searcher.search(query, limit=limit, count=False)
+def _search(match: Match, query: tantivy.Query, limit: int) -> tuple[list[float], list[Any]]:
+    with translated(match.view.split, "searching its index"):
+        found: Any = match.view.searcher.search(query, limit=limit, count=False)
         hits = found.hits
-        scores = np.fromiter((hit[0] for hit in hits), np.float64, len(hits))
-    return scores, numbers_of(view.searcher, [hit[1] for hit in hits], match.sources, split=view.split)
+    return [hit[0] for hit in hits], [hit[1] for hit in hits]
+
+
+def _numbers(match: Match, documents: Sequence[Any]) -> RowNumbers:
+    return numbers_of(match.view.searcher, documents, match.sources, split=match.view.split)
 
 
 def has_words(bound: Bound) -> bool:
