@@ -55,7 +55,7 @@ def partition_bounds(files: pa.Table, schema: pa.Schema, columns: Sequence[str])
     bounds: dict[str, tuple[str | None, str | None]] = {}
     for column in columns:
         texts = partition_texts(files, column).unique()
-        kind = _type_of(schema, column)
+        kind = type_of(schema, column)
         values = texts if is_text(kind) else column_from_text(texts, kind)
         if not len(texts) or values.null_count:
             bounds[column] = (None, None)
@@ -72,7 +72,7 @@ def partition_order(files: pa.Table, schema: pa.Schema, columns: Sequence[str]) 
     codes, most = np.zeros(files.num_rows, np.int64), 1
     for column in columns:
         encoded = partition_texts(files, column).dictionary_encode(null_encoding="encode")
-        ranks = _ranks(encoded.dictionary, _type_of(schema, column))
+        ranks = _ranks(encoded.dictionary, type_of(schema, column))
         if most * len(ranks) >= 1 << 62:
             codes = np.unique(codes, return_inverse=True)[1]
             most = int(codes.max()) + 1
@@ -110,6 +110,6 @@ def _in_order(files: pa.Table, order: Numbers) -> pa.Table:
     return pa.concat_tables([files.slice(int(order[b]), e - b) for b, e in zip(begins, ends, strict=True)])
 
 
-def _type_of(schema: pa.Schema, column: str) -> pa.DataType:
+def type_of(schema: pa.Schema, column: str) -> pa.DataType:
     """A partition column's type; where another writer's schema lacks it, its values are only texts."""
     return schema.field(column).type if column in schema.names else pa.string()

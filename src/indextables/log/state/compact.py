@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -23,11 +23,16 @@ COLUMNS = ("path", "partitionValues", "size", "docMappingRef", "addedAtVersion")
 """By which files are gathered, sorted, cut and described."""
 
 
-def live_records(log: TableLog, state: State, delta: Delta) -> pa.Table:
-    """A state's live files and those added since, as records: entries are moved as they are, not decoded and encoded again."""
+def live_records(log: TableLog, state: State, delta: Delta, without: Collection[int] = ()) -> pa.Table:
+    """A state's live files and those added since, as records: entries are moved as they are, not decoded and encoded again.
+
+    `without` are the numbers of manifests that stay as they are.
+    """
     dead = Dead(state.tombstones | delta.removed | delta.added.keys())
     load = partial(load_manifest, log, state.version, columns=COLUMNS, dead=dead, records=True)
-    tables = log.side_by_side([partial(load, item=item) for item in state.manifests])
+    tables = log.side_by_side(
+        [partial(load, item=item) for number, item in enumerate(state.manifests) if number not in without]
+    )
     added = list(delta.added.values())
     fresh = files_table([a for a, _, _ in added], [v for _, v, _ in added], [t for _, _, t in added])
     tables.append(with_records(fresh, COLUMNS))
@@ -73,3 +78,10 @@ def normalised_schemas(files: pa.Table, registry: Mapping[str, str], threshold: 
     index = files.schema.get_field_index("docMappingRef")
     schemas = {name: registry[ref] for ref, name in canonical.items()}
     return files.set_column(index, files.schema.field(index), renamed), schemas
+
+
+def sum_of(sizes: pa.ChunkedArray) -> int:
+    """Sizes that are nonsense must not make a sum of 64 bits turn around."""
+    high = pc.sum(pc.shift_right(sizes, 32)).as_py() or 0
+    low = pc.sum(pc.bit_wise_and(sizes, 2**32 - 1)).as_py() or 0
+    return (int(high) << 32) + int(low)

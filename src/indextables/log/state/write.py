@@ -47,8 +47,9 @@ from indextables.log.pointer import Pointer, write_pointer
 from indextables.log.protocol import check_writable
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.bounds import partition_bounds, partition_order
-from indextables.log.state.compact import cut_at_partitions, live_records, normalised_schemas
+from indextables.log.state.compact import cut_at_partitions, live_records, normalised_schemas, sum_of
 from indextables.log.state.files import StateFiles, checksum, load_manifest
+from indextables.log.state.keep import kept_manifests
 from indextables.log.state.model import TYPED, ManifestItem, State, shared_path, state_dir, state_key
 from indextables.log.state.plan import Delta, dead_by_manifest, delta_since, locate
 from indextables.log.state.read import decode_state
@@ -252,23 +253,45 @@ def _rewritten(
 
 
 def _compacted(log: TableLog, snapshot: Snapshot, base: State | None = None, delta: Delta | None = None) -> State:
-    """Everything anew: by moving the records of the base, or from the files where they are known or get other schemas."""
+    """Everything anew: by moving the records of the base, or from the files where they are known or get other schemas.
+
+    Manifests of the base that would be written as they are stay.
+    """
     threshold = log.options[opt.STATE_SCHEMA_RENORMALIZE_THRESHOLD]
-    moved = None
+    most, columns = log.options[opt.STATE_ENTRIES_PER_MANIFEST], snapshot.metadata.partition_columns
+    moved = kept = None
     if base is not None and delta is not None and snapshot.file_set.folded is None:
-        moved = live_records(log, base, delta)
+        if len(snapshot.registry) <= threshold:
+            kept = kept_manifests(log, base, delta, snapshot.schema, columns, most)
+        moved = live_records(log, base, delta, kept.numbers if kept else ())
     files, registry = normalised_schemas(snapshot.files if moved is None else moved, snapshot.registry, threshold)
     if moved is not None and files is not moved:
         files, registry = normalised_schemas(snapshot.files, snapshot.registry, threshold)
-    items = _write_all(log, snapshot, _sorted_pieces(log, snapshot, files))
+        kept = None
+    ordered, starts = partition_order(files, snapshot.schema, columns)
+    stay: list[ManifestItem] = []
+    pieces = [cut_at_partitions(ordered, starts, most)]
+    if base is not None and kept is not None:
+        stay = [_as_it_is(base.manifests[number], base.version) for number in kept.numbers]
+        pieces = kept.pieces(ordered, starts, snapshot.schema, columns, most)
+    new = iter(_write_all(log, snapshot, [piece for gap in pieces for piece in gap]))
+    items: list[ManifestItem] = []
+    for number, gap in enumerate(pieces):
+        items += [*(next(new) for _ in gap), *stay[number : number + 1]]
     state = _state(
         snapshot,
         items,
         frozenset(),
-        num_files=files.num_rows,
-        total_bytes=_sum(files.column("size")),
+        num_files=files.num_rows + sum(item.num_entries for item in stay),
+        total_bytes=sum_of(files.column("size")) + (kept.total_bytes if kept else 0),
     )
     return replace(state, registry={**state.registry, **registry})
+
+
+def _as_it_is(item: ManifestItem, version: int) -> ManifestItem:
+    """A manifest of another state of which every entry is live."""
+    path = shared_path(item.path, version)
+    return replace(item, path=path, tombstone_count=0, live_entry_count=item.num_entries)
 
 
 def _sorted_pieces(log: TableLog, snapshot: Snapshot, files: pa.Table) -> list[pa.Table]:
@@ -347,13 +370,6 @@ def _state(
         num_files=num_files,
         total_bytes=min(total_bytes, _MOST_BYTES),
     )
-
-
-def _sum(sizes: pa.ChunkedArray) -> int:
-    """Sizes that are nonsense must not make a sum of 64 bits turn around."""
-    high = pc.sum(pc.shift_right(sizes, 32)).as_py() or 0
-    low = pc.sum(pc.bit_wise_and(sizes, 2**32 - 1)).as_py() or 0
-    return (int(high) << 32) + int(low)
 
 
 def encode_state(state: State, level: int) -> bytes:
