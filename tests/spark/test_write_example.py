@@ -1,14 +1,18 @@
-"""`examples/spark_pipeline.py` runs, and finds what is there to be found."""
+"""`examples/spark_pipeline.py` runs and finds what is there to be found, and so do the examples of the reference page."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+
+from indextables import Table
 
 PIPELINE = Path(__file__).parents[2] / "examples" / "spark_pipeline.py"
 
@@ -43,3 +47,20 @@ def test_the_pipeline_finds_every_timeout(
         **Counter(team[row["service"]] for row in timeouts),
         **Counter(row["level"] for row in rows),
     }
+
+
+def test_the_examples_of_the_page(spark: SparkSession, url: str) -> None:
+    page = (PIPELINE.parents[1] / "docs" / "reference" / "spark-writing.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {
+        "spark": spark,
+        "url": url,
+        "df": spark.sql("SELECT id, '2026-02-03' AS day FROM range(9)"),
+    }
+    for example in examples:
+        exec(example.replace("s3://bucket/logs", url), names)
+    assert len(examples) == 2
+    assert (names["done"].version, names["done"].metrics["numAddedRecords"]) == (2, 9)
+    table = Table.open(url)
+    assert (table.count(), table.partition_columns, table.files().num_rows) == (18, ("day",), 1)
+    assert table.state().to_pylist()[0] == {"property": "format", "value": "avro-state"}
