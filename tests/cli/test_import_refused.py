@@ -18,13 +18,13 @@ from indextables.log.snapshot import Snapshot
 from indextables.table import create, create_filled
 
 BAD: list[tuple[str, bytes, str]] = [
-    ("a.csv", b"a,b\n1,2\n3\n", "a.csv, row 3: 1 cells, but the header has 2"),
+    ("a.csv", b"a,b\n1,2\n3\n", "a.csv, row 3: 1 cell, but the header has 2"),
     ("a.csv", b"a,b\n1,2\n3,4,5\n", "a.csv, row 3: 3 cells, but the header has 2"),
     ("a.csv", b"a,b\n1,x\n2,\xff\n", "a.csv, row 3, column b: not UTF-8"),
     ("a.csv", b"a,\xff\n1,x\n", "a.csv, row 1: the header is not UTF-8"),
     ("a.csv", b'a,b\n1,x\n2,"open\n3,y\n4,z\n', "a.csv: a quote is opened in row 3 and never closed"),
     ("a.csv", b'a,"b\n1,x\n', "a.csv, row 1: the header cannot be read"),
-    ("a.csv", b"a,b\n\n1,2\n\n3\n", "a.csv, row 3: 1 cells, but the header has 2"),
+    ("a.csv", b"a,b\n\n1,2\n\n3\n", "a.csv, row 3: 1 cell, but the header has 2"),
     ("a.csv", b"a,a\n1,2\n", "a.csv has column a twice"),
     ("a.csv", b"a,A\n1,2\n", "a.csv has column A and a, which differ in letter case only"),
     ("a.csv", b"a,\n1,2\n", "a.csv: column 2 has no name in the header"),
@@ -117,7 +117,7 @@ def test_a_late_misfit_says_which_row_and_commits_nothing(tmp_path: Path, monkey
     result = run("import", tmp_path / "t", tmp_path / "a.jsonl")
     assert (result.code, "line 7001, column a: 'oops'" in result.err) == (BAD_INPUT, True), result
     (tmp_path / "b.csv").write_text("a,b\n" + "1,x\n" * 7000 + "1\n")
-    assert "row 7002: 1 cells" in run("import", tmp_path / "t", tmp_path / "b.csv").err
+    assert "row 7002: 1 cell" in run("import", tmp_path / "t", tmp_path / "b.csv").err
     assert Table.open(tmp_path / "t").version == 0
     assert not list((tmp_path / "t").rglob("*.split"))
 

@@ -109,6 +109,9 @@ def test_what_a_signal_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     now += 0.2
     writes.ask(signal.SIGINT)
     assert (writes.overdue, writes.code) == (True, HUNG_UP)
+    assert [reads.say(), reads.say()] == [True, False], "said once, by the command or by who leaves it behind"
+    reads.begin()
+    assert reads.say()
 
 
 SLEEPS = """

@@ -42,7 +42,7 @@ Work = Callable[[Renderer], Answer]
 def run_app(arguments: Sequence[str] | None = None) -> int:
     """Read a command line and run its command."""
     given = typed(arguments)
-    STOP.patient = False
+    STOP.begin()
     screen = Screen.standard()
     try:
         code = _command()(args=given, prog_name=PROGRAM, standalone_mode=False)
@@ -52,7 +52,7 @@ def run_app(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as done:  # completion ends the program itself
         return done.code if isinstance(done.code, int) else OK
     except (typer.Abort, KeyboardInterrupt):
-        return _early(given, "Stopped", STOP.word, STOP.code)
+        return _early(given, "Stopped", STOP.word, STOP.code) if STOP.say() else STOP.code
     except BrokenPipeError:
         screen.discard()
         return PIPE_CLOSED
@@ -101,7 +101,8 @@ def perform(work: Work, output: Output | None, *, json: bool, header: bool = Tru
         renderer.problem("InputError", "what was given is nested too deeply to be read", code)
     except KeyboardInterrupt:
         code = STOP.code
-        renderer.problem("Stopped", f"{STOP.word}: {undone}" if undone else STOP.word, code)
+        if STOP.say():
+            renderer.problem("Stopped", f"{STOP.word}: {undone}" if undone else STOP.word, code)
     except BrokenPipeError:
         code = PIPE_CLOSED
         screen.discard()

@@ -42,6 +42,16 @@ class Stop:
         """Whether the command is one that must tidy up."""
         self._since = 0.0
         self._hurried = False
+        self._said = threading.Lock()
+
+    def begin(self) -> None:
+        """A command line is read; what it changes is not known yet."""
+        self.patient = False
+        self._said = threading.Lock()
+
+    def say(self) -> bool:
+        """Whether the caller is the first who says that the program was stopped, the command or who leaves it behind."""
+        return self._said.acquire(blocking=False)
 
     @property
     def word(self) -> str:
@@ -106,7 +116,7 @@ def watched(work: Callable[[], int], last_words: Callable[[str, int], str]) -> i
     while thread.is_alive():
         thread.join(_STEP)
         if STOP.overdue and thread.is_alive():
-            _leave(last_words(STOP.word, STOP.code), STOP.code)
+            _leave(last_words(STOP.word, STOP.code) if STOP.say() else "", STOP.code)
     STOP.done()
     if failures:
         raise failures[0]

@@ -192,7 +192,7 @@ def _translated(error: pa.ArrowInvalid, source: Source, names: Sequence[str]) ->
     if column:
         where += f", column {names[int(column[1])]}"
     if width:
-        what = f"{width[2]} cells, but the header has {width[1]}"
+        what = f"{width[2]} cell{'' if width[2] == '1' else 's'}, but the header has {width[1]}"
     elif "UTF8" in text:
         what = "not UTF-8"
     elif "straddl" in text:
