@@ -35,6 +35,7 @@ _open: dict[str, Any] = {}
 
 def open_session(data: Path, cache: Path) -> None:
     """Start Spark, name the tables, and let each kind of worker start before something is timed."""
+    from pyspark import cloudpickle
     from pyspark.sql import SparkSession
     from pyspark.sql.datasource import DataSource, DataSourceReader
 
@@ -53,6 +54,7 @@ def open_session(data: Path, cache: Path) -> None:
         def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002 - called by Spark
             return _no_rows()
 
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's processes do not find this module
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = (
         SparkSession.builder.master("local[2]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.ui.showConsoleProgress": "false",
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.log.level": "OFF",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -Dlog4j2.level=OFF",
 }
@@ -48,12 +51,33 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[2]").appName("tests")
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
+    builder = builder.config("spark.connect.grpc.binding.port", str(_free_port()))
     builder = builder.config("spark.sql.warehouse.dir", str(home / "warehouse"))
     builder = builder.config("spark.local.dir", str(home / "local"))
     session = builder.getOrCreate()
     install(session)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def remote(spark: SparkSession) -> Iterator[SparkSession]:
+    """A Connect session: a client of the same Spark, which knows nothing of the classic session beside it."""
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    from indextables.spark import install
+
+    port = spark.conf.get("spark.connect.grpc.binding.port")
+    session = ConnectSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+    install(session)
+    yield session
+    session.stop()
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
 
 
 @pytest.fixture

@@ -96,19 +96,18 @@ def carried(schema: StructType) -> StructType:
 
 def uncarried(df: DataFrame, schema: StructType) -> DataFrame:
     """The rows of a carried schema in the types that are meant."""
-    from pyspark.sql import functions as sql
-
-    if not any(_is_months(field) for field in schema):
+    changed = [field for field in schema if _is_months(field)]
+    if not changed:
         return df
     columns = []
     for field in schema:
         name = "`" + field.name.replace("`", "``") + "`"
-        if _is_months(field):
-            interval = sql.expr(f"make_ym_interval(0, {name})").cast(field.dataType)
-            columns.append(interval.alias(field.name, metadata=field.metadata))
-        else:
-            columns.append(sql.col(name))
-    return df.select(*columns)
+        interval = f"CAST(make_ym_interval(0, {name}) AS {field.dataType.simpleString()}) AS {name}"
+        columns.append(interval if field in changed else name)
+    whole = df.selectExpr(*columns)
+    for field in changed:
+        whole = whole.withMetadata(field.name, field.metadata) if field.metadata else whole
+    return whole
 
 
 def _is_months(field: StructField) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 from indextables.core import errors
 from indextables.core.errors import IndexTablesError
 
-_OURS: Final = re.compile(r"^(?:pyspark\.\S+: )?indextables\.core\.errors\.(\w+): (.+)$", re.MULTILINE)
+_OURS: Final = re.compile(r"(?:^|: )indextables\.core\.errors\.(\w+): (.+)$", re.MULTILINE)
 
 
 def our_error(text: str) -> IndexTablesError | None:

@@ -12,6 +12,8 @@ from typing import Any, Final
 from indextables.core.errors import IndexTablesError
 
 PUSH_DOWN: Final = "spark.sql.python.filterPushdown.enabled"
+_SERVER_TRACE: Final = "spark.sql.connect.serverStacktrace.enabled"
+"""Whether a Connect client prints a hundred lines of Java below each error. A classic session does not, unless it is asked to."""
 _LEAST_JAVA: Final = 17
 
 
@@ -27,6 +29,8 @@ def install(spark: Any = None) -> Any:
         raise IndexTablesError(f"install takes a SparkSession of PySpark 4.2 or newer, not {type(session).__name__}")
     session.dataSource.register(IndexTablesSource)
     session.conf.set(PUSH_DOWN, "true")
+    if type(session).__module__.startswith("pyspark.sql.connect."):
+        session.conf.set(_SERVER_TRACE, "false")
     return session
 
 
