@@ -6,7 +6,6 @@ the files in between are opened.
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -93,13 +92,13 @@ def _found(log: TableLog, snapshot: Snapshot, where: Predicate | None, query: st
 
 def _summed(log: TableLog, snapshot: Snapshot, files: pa.Table, where: Predicate | None, asked: Bound | None) -> int:
     """What the splits count. A count is mostly a matter of microseconds, so it goes without threads for as long as that holds."""
-    from indextables.table.splits import PATIENCE, readers, reading_threads
+    from indextables.table.splits import Alone, readers, reading_threads
 
     splits = readers(log, snapshot, files)
-    began, total = time.perf_counter(), 0
+    alone, total = Alone(files.num_rows), 0
     for split in splits:
         total += split.count(where, asked)
-        if time.perf_counter() - began > PATIENCE:
+        if alone.ends():
             break
     starts = (partial(split.counts, where, asked) for split in splits)
     return total + sum(in_order(starts, threads=reading_threads(log)))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import Final
 
 import pyarrow as pa
 
-from indextables.core.errors import SchemaError
+from indextables.core.errors import SchemaError, SplitError, StorageError
 from indextables.core.predicate import Predicate
 from indextables.core.streams import Start, in_order
 from indextables.log.refresh import read_files
@@ -20,8 +20,10 @@ from indextables.split.query.bind import Bound
 from indextables.split.reader import SplitReader
 from indextables.table.foreign import check_bundles
 from indextables.table.query import bound_query, narrowed
-from indextables.table.splits import PATIENCE, readers, reading_threads
+from indextables.table.splits import PATIENCE, Alone, readers, reading_threads
 
+_FOUND_AHEAD: Final = 64
+"""Splits that are searched before the first row is read."""
 _AHEAD_BYTES: Final = 1 << 28
 """Rows that are read before somebody asks for them."""
 
@@ -47,31 +49,38 @@ def scan(
         files = files.slice(0, 0)
     splits = readers(log, snapshot, files)
     narrow = where is not None or asked is not None
-    batches = in_order(
-        _starts(splits, names, where, asked, PATIENCE if narrow else 0.0),
-        threads=reading_threads(log),
-        weigh=_weight,
-        budget=_AHEAD_BYTES,
-        patience=PATIENCE if narrow else 0.0,
-    )
+    starts = _starts(splits, names, where, asked, files.num_rows if narrow else 0)
+    patience = PATIENCE if narrow else 0.0
+    batches = in_order(starts, threads=reading_threads(log), weigh=_weight, budget=_AHEAD_BYTES, patience=patience)
     rows = batches if limit is None else _first(batches, limit)
     return snapshot, pa.RecordBatchReader.from_batches(schema, rows)
 
 
 def _starts(
-    splits: Iterator[SplitReader], names: list[str], where: Predicate | None, asked: Bound | None, patience: float
+    splits: Iterator[SplitReader], names: list[str], where: Predicate | None, asked: Bound | None, count: int
 ) -> Iterator[Start[pa.RecordBatch]]:
-    """A stream for each split. What can be found quickly is found in all of them before the first row is read.
+    """A stream for each split."""
+    yield from list(_found(splits, names, where, asked, count)) if count else ()
+    yield from (partial(split.scan, names, where, asked) for split in splits)
+
+
+def _found(
+    splits: Iterator[SplitReader], names: list[str], where: Predicate | None, asked: Bound | None, count: int
+) -> Iterator[Start[pa.RecordBatch]]:
+    """Streams of the first splits, as far as their rows are quickly found.
 
     Searching and reading in turns takes up to a quarter more time, because each finds the processor's caches full of the other.
+    What goes wrong here goes wrong again in its turn, when the rows before it have been read.
     """
-    until = time.perf_counter() + patience
-    begun: list[Start[pa.RecordBatch]] = []
-    while time.perf_counter() < until and (split := next(splits, None)) is not None:
-        found = split.find(where, asked)
-        begun.append(partial(split.scan, names, where, asked) if found is None else partial(split.rows, names, found))
-    yield from begun
-    yield from (partial(split.scan, names, where, asked) for split in splits)
+    alone = Alone(count)
+    for split in islice(splits, _FOUND_AHEAD):
+        try:
+            found = split.find(where, asked)
+        except (SplitError, StorageError):
+            found = None
+        yield partial(split.scan, names, where, asked) if found is None else partial(split.rows, names, found)
+        if found is None or alone.ends():
+            return
 
 
 def _weight(batch: pa.RecordBatch) -> int:

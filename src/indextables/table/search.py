@@ -6,7 +6,6 @@ the split's path and the row's number, so that the same question has the same an
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -28,7 +27,7 @@ from indextables.table.foreign import check_bundles
 from indextables.table.indexing import mapping_of
 from indextables.table.query import bound_query, narrowed
 from indextables.table.scan import chosen_columns
-from indextables.table.splits import PATIENCE, readers, reading_threads
+from indextables.table.splits import Alone, readers, reading_threads
 
 _Winner: TypeAlias = tuple[float, int, int]
 """Its score, the number of its split, and its row there."""
@@ -76,11 +75,10 @@ def _winners(
     log: TableLog, splits: Sequence[SplitReader], where: Predicate | None, query: Bound, limit: int
 ) -> list[_Winner]:
     """The best of all splits, best first. Only of these the rows are looked up."""
-    found: list[Hits] = []
-    began = time.perf_counter()
+    alone, found = Alone(len(splits)), list[Hits]()
     for split in splits:
         found.append(split.hits(where, query, limit))
-        if time.perf_counter() - began > PATIENCE:
+        if alone.ends():
             break
     starts = (partial(_hits, split, where, query, limit) for split in splits[len(found) :])
     found += in_order(starts, threads=reading_threads(log))

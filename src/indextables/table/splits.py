@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
@@ -24,8 +25,8 @@ from indextables.storage.local import local_store
 _FILES_AT_A_TIME: Final = 1024
 _FEW_FILES: Final = 64
 _COLUMNS: Final = ["path", "partitionValues", "size", "footerStartOffset", "numRecords"]
-PATIENCE: Final = 0.0015
-"""Seconds of searching that need no other threads."""
+PATIENCE: Final = 0.0005
+"""Seconds of work that are sooner done than another thread has come to help."""
 _MOST_READERS: Final = 1024
 _READS_AT_A_TIME: Final = 8
 """From a remote store, where a thread mostly waits."""
@@ -119,6 +120,22 @@ def reading_threads(log: TableLog) -> int:
         return 1
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return processors if local_store(log.store) is not None else max(processors, _READS_AT_A_TIME)
+
+
+class Alone:
+    """Whether the caller's thread goes on without others, from one split to the next."""
+
+    def __init__(self, splits: int) -> None:
+        self._left = splits
+        self._done = 0
+        self._began = time.perf_counter()
+
+    def ends(self) -> bool:
+        """Called after each split: whether what is left is worth another thread, as far as what is done can tell."""
+        self._done += 1
+        self._left -= 1
+        spent = time.perf_counter() - self._began
+        return spent > PATIENCE and spent * self._left > PATIENCE * self._done
 
 
 class _PartitionValues:
