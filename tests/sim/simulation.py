@@ -22,9 +22,9 @@ from indextables.log.layout import LOG_DIR, checkpoint_key, version_key
 from indextables.log.open import open_log
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.checkpoint import checkpoint
+from indextables.log.state.encode import encode_state
 from indextables.log.state.model import manifest_key, state_dir, state_key
 from indextables.log.state.read import decode_state
-from indextables.log.state.write import encode_state
 from indextables.log.tablelog import TableLog
 from sim.oracle import Oracle
 from sim.scheduler import Scheduler, show

@@ -106,6 +106,34 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
         ),
     ),
+    Mutant(
+        "keys-do-not-matter-to-layouts",
+        "log/avro/layout.py",
+        "                self._fix((begin, end))\n",
+        "",
+        ("test_alike.py::test_too_many_layouts_are_given_up",),
+    ),
+    Mutant(
+        "layouts-are-known-by-their-width",
+        "log/avro/alike.py",
+        "            if not len(columns):\n                yield",
+        "            if True:\n                yield",
+        ("test_alike.py::test_layouts_of_one_width",),
+    ),
+    Mutant(
+        "texts-are-taken-for-numbers",
+        "log/avro/lengths.py",
+        "    return bool(fits) and all(fits)\n",
+        "    return bool(fits)\n",
+        ("test_alike.py::test_a_field_of_another_type_is_left_to_others",),
+    ),
+    Mutant(
+        "runs-of-texts-never-end",
+        "log/avro/spans.py",
+        "    return int(others.argmax()) if others.any() else most\n",
+        "    return most\n",
+        ("test_dead_paths.py::test_runs_end_where_another_length_stands",),
+    ),
     # Writing Avro
     Mutant(
         "header-without-an-end",

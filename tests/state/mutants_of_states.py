@@ -15,14 +15,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "floor-not-written",
-        "log/state/write.py",
+        "log/state/encode.py",
         '"timeTravelFloor": state.floor or None',
         '"timeTravelFloor": None',
         tests(STATE, "test_write_state_manifest"),
     ),
     Mutant(
         "one-tombstone-is-enough",
-        "log/state/write.py",
+        "log/state/encode.py",
         '"tombstones": sorted(state.tombstones),',
         '"tombstones": sorted(state.tombstones)[:1],',
         tests(STATE, "test_state_manifest_with_tombstones"),
@@ -175,10 +175,49 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "compaction-keeps-tombstones",
         "log/state/write.py",
-        "        frozenset(),\n        num_files=files.num_rows,",
+        "        frozenset(),\n        num_files=files.num_rows +",
         '        getattr(getattr(snapshot.file_set.base, "state", None), "tombstones", frozenset()),\n'
-        "        num_files=files.num_rows,",
+        "        num_files=files.num_rows +",
         tests(COMPACTION, "test_compaction_produces_clean_state"),
+    ),
+    Mutant(
+        "the-dead-stay-in-manifests-that-stay",
+        "log/state/keep.py",
+        'len(dead.rows(entries.column("path"))) > 0',
+        "False",
+        (
+            "test_kept_manifests.py::test_what_is_removed_is_gone_and_the_rest_stays",
+            "test_kept_manifests.py::test_tombstones_of_the_base_take_their_manifests_with_them",
+            "test_kept_manifests.py::test_a_path_that_is_added_again_is_there_once",
+        ),
+    ),
+    Mutant(
+        "new-files-beside-the-manifest-they-belong-to",
+        "log/state/keep.py",
+        "            staying &= (value < low) | (value > high)\n",
+        "            pass\n",
+        ("test_kept_manifests.py::test_files_of_one_partition_touch_one_manifest",),
+    ),
+    Mutant(
+        "small-manifests-stay-small",
+        "log/state/keep.py",
+        "    plan.join_small_ones()\n",
+        "",
+        ("test_kept_manifests.py::test_files_before_the_first_or_behind_the_last_join_a_neighbour",),
+    ),
+    Mutant(
+        "bytes-that-stay-are-not-counted",
+        "log/state/write.py",
+        "(kept.total_bytes if kept else 0)",
+        "0",
+        ("test_kept_manifests.py::test_files_of_one_partition_touch_one_manifest",),
+    ),
+    Mutant(
+        "a-hash-is-proof-of-death",
+        "log/state/dead.py",
+        "            dead[maybe] = same.to_numpy(zero_copy_only=False)\n",
+        "            dead[maybe] = True\n",
+        ("test_dead_paths.py::test_paths_that_end_alike",),
     ),
     Mutant(
         "a-field-is-forgotten",

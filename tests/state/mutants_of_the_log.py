@@ -115,8 +115,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the-first-piece-is-all",
         "log/state/write.py",
-        "items = _write_all(log, snapshot, _sorted_pieces(log, snapshot, files))\n    state",
-        "items = _write_all(log, snapshot, [p.slice(1) for p in _sorted_pieces(log, snapshot, files)])\n    state",
+        "[piece for gap in pieces for piece in gap]",
+        "[piece.slice(1) for gap in pieces for piece in gap]",
         tests(MIGRATION, "test_upgrade_preserves_all_files"),
     ),
     Mutant(

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from indextables.log.actions import MetadataAction, ProtocolAction, SkipAction, TxnAction
+from indextables.log.state.encode import encode_state
 from indextables.log.state.model import ManifestItem, State
 from indextables.log.state.read import decode_state
-from indextables.log.state.write import encode_state
 from log.support import METADATA, START_MS, MemoryStore, make_log
 from state.support import (
     ORIGINAL_STATE,

@@ -11,8 +11,8 @@ import pytest
 
 from indextables.log.avro.manifest import read_manifest, write_manifest
 from indextables.log.avro.schemas import FILE_ENTRY
+from indextables.log.state.encode import encode_state
 from indextables.log.state.read import decode_state
-from indextables.log.state.write import encode_state
 from state.support import (
     OPTIONAL,
     ORIGINAL_FILE_ENTRY,

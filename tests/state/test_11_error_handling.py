@@ -14,8 +14,9 @@ from indextables.log.avro.manifest import read_manifest
 from indextables.log.open import open_log
 from indextables.log.refresh import read_files
 from indextables.log.state.collect import collect_manifests
+from indextables.log.state.encode import encode_state
 from indextables.log.state.read import decode_state
-from indextables.log.state.write import encode_state, write_state
+from indextables.log.state.write import write_state
 from indextables.storage.faulty import Died, Fault, Faulty, Plan
 from indextables.storage.retrying import Retrying
 from log.support import DAY, LOG, FakeClock, MemoryStore, make_log, version_key

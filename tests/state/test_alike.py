@@ -194,6 +194,19 @@ def test_layouts_of_earlier_blocks_are_used_again() -> None:
             assert found.equals(some)
 
 
+def test_layouts_of_one_width() -> None:
+    """Records that are as long as each other need not be alike: in the first block, and in one that follows."""
+    files = files_of([entry(n % 9, partitionValues={"k": "vv"} if n % 4 else {"kk": "v"}) for n in range(80)])
+    container = read_container("m", write_manifest(files, codec="null", level=1))
+    lengths = unpack_lengths(container.metadata[LENGTHS_KEY], container.count)
+    ((_, block),) = container.records()
+    reader = Alike(FILE_ENTRY["fields"], FILE_SCHEMA)
+    assert len(set(lengths.tolist())) == 1
+    for _ in range(2):
+        columns = reader.read(block, lengths)
+        assert pa.table([columns[name] for name in FILE_SCHEMA.names], schema=FILE_SCHEMA).equals(files)
+
+
 def test_too_many_layouts_are_given_up() -> None:
     many = alike_module._SOME_LAYOUTS + 1
     files = files_of([entry(n, partitionValues={f"k{n}": "v"}) for n in range(many)])

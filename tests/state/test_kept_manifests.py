@@ -92,15 +92,16 @@ def stayed(before: State, after: State) -> list[int]:
     return [number for number, item in enumerate(before.manifests) if item.path in names]
 
 
-def test_files_of_one_partition_touch_one_manifest() -> None:
+@pytest.mark.parametrize("count", [1, 6])
+def test_files_of_one_partition_touch_one_manifest(count: int) -> None:
+    """Also where they would be enough for a manifest of their own."""
     store = MemoryStore()
     started(store, files(), "day")
-    before, done = compacted(store, [add("new", day=day(12))])
-    touched = next(
-        n for n, i in enumerate(before.manifests) if i.bounds and i.bounds["day"][0] <= day(12) <= i.bounds["day"][1]
-    )  # type: ignore[operator]
+    before, done = compacted(store, [add(f"new{n}", day=day(12)) for n in range(count)])
+    lows = [(item.bounds or {})["day"][0] or "" for item in before.manifests]
+    touched = max(number for number, low in enumerate(lows) if low <= day(12))
     assert len(before.manifests) == 8
-    assert stayed(before, done.state) == [n for n in range(8) if n != touched]
+    assert stayed(before, done.state) == [number for number in range(8) if number != touched]
     assert fragments(done.state, make_log(store, OPTIONS).options) == 0
 
 

@@ -15,9 +15,8 @@ import logging
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,12 +33,8 @@ from indextables.core.errors import (
 )
 from indextables.core.metrics import METRICS
 from indextables.core.options import Options
-from indextables.log.avro.container import write_container
 from indextables.log.avro.manifest import write_manifest
-from indextables.log.avro.record import encode_record
-from indextables.log.avro.schemas import STATE_MANIFEST, STATE_MANIFEST_JSON
 from indextables.log.checkpoint import QUICK_SECONDS, useful_skips, with_registry
-from indextables.log.codec import to_json_object
 from indextables.log.files import FILE_SCHEMA, files_table
 from indextables.log.layout import LOG_DIR
 from indextables.log.open import open_log
@@ -48,6 +43,7 @@ from indextables.log.protocol import check_writable
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.bounds import partition_bounds, partition_order
 from indextables.log.state.compact import cut_at_partitions, live_records, normalised_schemas, sum_of
+from indextables.log.state.encode import encode_state
 from indextables.log.state.files import StateFiles, checksum, load_manifest
 from indextables.log.state.keep import kept_manifests
 from indextables.log.state.model import TYPED, ManifestItem, State, shared_path, state_dir, state_key
@@ -268,12 +264,12 @@ def _compacted(log: TableLog, snapshot: Snapshot, base: State | None = None, del
     if moved is not None and files is not moved:
         files, registry = normalised_schemas(snapshot.files, snapshot.registry, threshold)
         kept = None
-    ordered, starts = partition_order(files, snapshot.schema, columns)
     stay: list[ManifestItem] = []
-    pieces = [cut_at_partitions(ordered, starts, most)]
-    if base is not None and kept is not None:
+    if base is None or kept is None:
+        pieces = [_sorted_pieces(log, snapshot, files)]
+    else:
         stay = [_as_it_is(base.manifests[number], base.version) for number in kept.numbers]
-        pieces = kept.pieces(ordered, starts, snapshot.schema, columns, most)
+        pieces = kept.pieces(*partition_order(files, snapshot.schema, columns), snapshot.schema, columns, most)
     new = iter(_write_all(log, snapshot, [piece for gap in pieces for piece in gap]))
     items: list[ManifestItem] = []
     for number, gap in enumerate(pieces):
@@ -370,55 +366,6 @@ def _state(
         num_files=num_files,
         total_bytes=min(total_bytes, _MOST_BYTES),
     )
-
-
-def encode_state(state: State, level: int) -> bytes:
-    """A state as the bytes of `_manifest.avro`."""
-    metadata = {"metaData": to_json_object(state.metadata)} if state.metadata else None
-    record: dict[str, Any] = {
-        "formatVersion": 1,
-        "stateVersion": state.version,
-        "createdAt": state.created_at,
-        "numFiles": state.num_files,
-        "totalBytes": state.total_bytes,
-        "manifests": [_item_record(item) for item in state.manifests],
-        "tombstones": sorted(state.tombstones),
-        "schemaRegistry": dict(state.registry),
-        "protocolVersion": state.protocol_version,
-        "metadata": _json(metadata) if metadata else None,
-        "protocol": _json(to_json_object(state.protocol)) if state.protocol else None,
-        "transactions": [
-            {"appId": txn.app_id, "version": txn.version, "lastUpdated": txn.last_updated}
-            for txn in state.transactions.values()
-        ],
-        "skips": [_json(to_json_object(skip)) for skip in state.skips],
-        "commitTimestamp": state.commit_timestamp,
-        "timeTravelFloor": state.floor or None,
-    }
-    return write_container(STATE_MANIFEST_JSON, "zstandard", level, [(1, encode_record(STATE_MANIFEST, record))])
-
-
-def _item_record(item: ManifestItem) -> dict[str, Any]:
-    bounds = item.bounds
-    return {
-        "path": item.path,
-        "numEntries": item.num_entries,
-        "minAddedAtVersion": item.min_added_at_version,
-        "maxAddedAtVersion": item.max_added_at_version,
-        "partitionBounds": None
-        if bounds is None
-        else {c: {"min": low, "max": high} for c, (low, high) in bounds.items()},
-        "tombstoneCount": item.tombstone_count,
-        "liveEntryCount": item.live_entry_count,
-        "boundsOrder": item.bounds_order,
-        "length": item.length,
-        "checksum": item.checksum,
-        "mayRepeat": item.may_repeat or None,
-    }
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def _create(log: TableLog, snapshot: Snapshot, state: State, kind: Kind) -> StateWritten | None:
