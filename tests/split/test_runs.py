@@ -93,3 +93,40 @@ def test_many_threads_share_a_prepared_scan(written: tuple[Path, str, Any, pa.Ta
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_few_rows_are_those_of_the_table(written: tuple[Path, str, Any, pa.Table]) -> None:
+    folder, key, sealed, expected = written
+    rows = open_rows(folder, key, sealed)
+    flat = [name for name in expected.schema.names if name not in {"list", "bytes"}]
+    generator = np.random.default_rng(1)
+    for names in (flat, ["text"], ["day", "n"], expected.schema.names):
+        for count in range(1, 9):
+            for _ in range(3):
+                picked = np.sort(generator.choice(COUNT, count, replace=False))
+                found = rows.take(picked, names)
+                found.validate(full=True)
+                assert found.combine_chunks() == expected.select(names).take(pa.array(picked)).combine_chunks()
+
+
+def test_a_single_row_keeps_every_bit(tmp_path: Path) -> None:
+    bits = [0x7FF8000000000001, 0xFFF8000000000000 - 2**64, 0x7FF0000000000000, -(2**63), 1, 0x7FEFFFFFFFFFFFFF]
+    values = pa.array(bits * 10, pa.int64()).view(pa.float64())
+    key, sealed = make(tmp_path, pa.table({"x": values, "text": ["\0 ä 𝄞"] * 60, "n": [2**63 - 1] * 60}))
+    rows = open_rows(tmp_path, key, sealed)
+    for row in range(60):
+        found = rows.take(np.array([row]), ["x", "text", "n"])
+        assert found.column("x").combine_chunks().view(pa.int64()).to_pylist() == [bits[row % 6]]
+        assert found.column("text").to_pylist() == ["\0 ä 𝄞"]
+        assert found.column("n").to_pylist() == [2**63 - 1]
+
+
+def test_a_few_rows_far_away_are_read_at_once(tmp_path: Path) -> None:
+    """From a store that is no local disk each read takes its time, so rows are not asked for one by one."""
+    flat = table().drop_columns(["list", "bytes"])
+    key, sealed = make(tmp_path, flat)
+    rows = open_rows(tmp_path, key, sealed)
+    rows._near = False
+    picked = np.array([5, 9_000, 20_000])
+    assert rows.take(picked, flat.schema.names).combine_chunks() == flat.take(pa.array(picked)).combine_chunks()
+    assert not rows._selection(flat.schema.names).scans

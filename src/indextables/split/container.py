@@ -49,6 +49,7 @@ from indextables.split.footer import (
 )
 from indextables.split.tails import POSITIONS_SUFFIX, tail_length
 from indextables.storage.keys import joined
+from indextables.storage.local import local_store
 from indextables.storage.mapping import translate
 from indextables.storage.store import Store
 
@@ -179,6 +180,11 @@ class Pages:
     def where(self) -> str:
         """The split's full address, for messages."""
         return self._where
+
+    @property
+    def near(self) -> bool:
+        """Whether they lie on a disk of this machine, so that a read more or less does not matter."""
+        return local_store(self._store) is not None
 
     def read(self, offset: int, length: int) -> memoryview:
         """These bytes of the rows region. Raises CorruptSplit, or what the store says."""

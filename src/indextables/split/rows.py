@@ -45,6 +45,7 @@ _BLOCK_BYTES: Final = 1 << 26
 _FILE_BYTES: Final = 1 << 30
 """No file holds more: its rows fit into one batch, whose texts must stay below 2 GiB."""
 
+_FEW_ROWS: Final = 6
 _CACHE_BYTES: Final = 1 << 28
 _KEPT_ERRORS: Final = 64
 
@@ -189,7 +190,7 @@ class _Columns:
     changed: tuple[int, ...]
     """Which of them have another type in the row store."""
     flat: bool
-    """Whether each is a plain column of values."""
+    """Whether each is a plain column of values that Python has, too, to the last bit."""
     scans: dict[int, Any] = field(default_factory=dict)
     """Prepared scans of them, by the number of the file."""
 
@@ -215,7 +216,7 @@ class _Columns:
 def _is_flat(arrow: pa.DataType) -> bool:
     kinds = pa.types
     return bool(
-        kinds.is_signed_integer(arrow) or kinds.is_floating(arrow) or kinds.is_boolean(arrow) or kinds.is_string(arrow)
+        kinds.is_signed_integer(arrow) or kinds.is_float64(arrow) or kinds.is_boolean(arrow) or kinds.is_string(arrow)
     )
 
 
@@ -230,6 +231,7 @@ class Rows:
         self._rows = footer.rows
         self._fingerprint = footer.fingerprint
         self._errors = _Errors()
+        self._near = pages.near
         self._files: dict[int, Any] = {}
         self._lock = threading.Lock()
         self._selections: dict[tuple[str, ...], _Columns] = {}
@@ -266,21 +268,34 @@ class Rows:
         return taken
 
     def _taken(self, number: int, rows: _Numbers, wanted: _Columns) -> list[pa.RecordBatch]:
-        """Some rows of one file. A run of neighbours, as a single row is, is read by a prepared scan: in half the time."""
+        """Some rows of one file.
+
+        Each row in a place of its own costs Vortex a piece of Arrow per column, which are then put together. A few rows are
+        sooner read one by one, as plain values (in a third of the time, up to some six of them), and neighbours by a scan of just
+        these rows (in half the time).
+        """
         file = self._opened(number)
         first, last = int(rows[0]), int(rows[-1])
         with self._reading():
+            if wanted.flat and self._near and len(rows) <= _FEW_ROWS:
+                scan = self._prepared(number, wanted)
+                values = [scan.scalar_at(row).as_py() for row in rows.tolist()]
+                columns = [pa.array([value[each.name] for value in values], each.type) for each in wanted.stored]
+                return [wanted.restored(columns, len(rows))]
             if wanted.flat and last - first + 1 == len(rows):
-                scan = wanted.scans.get(number)
-                if scan is None:
-                    scan = wanted.scans[number] = file.to_repeated_scan(wanted.names)
-                found = scan.execute(row_range=(first, last + 1)).read_all().to_arrow_array()
+                found = self._prepared(number, wanted).execute(row_range=(first, last + 1)).read_all().to_arrow_array()
                 chunks = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
                 return [wanted.restored(chunk.flatten(), len(chunk)) for chunk in chunks]
             chosen = vx.Array.from_arrow(pa.array(rows.astype(np.uint64)))
             size = self._parts[number].rows
             reader = file.to_arrow(wanted.names, indices=chosen, schema=wanted.stored, batch_size=size)
             return [wanted.restored(batch.columns, batch.num_rows) for batch in reader]
+
+    def _prepared(self, number: int, wanted: _Columns) -> Any:
+        scan = wanted.scans.get(number)
+        if scan is None:
+            scan = wanted.scans[number] = self._opened(number).to_repeated_scan(wanted.names)
+        return scan
 
     def numbers(self, column: str) -> pa.Array:
         """A whole column, in its type in the row store."""
