@@ -166,6 +166,7 @@ def test_what_cannot_be_asked_for(t: str, tmp_path: Path, logs: Path) -> None:
         ((t, path, "--no-create"), NOT_FOUND, "there is no table"),
         ((t, path, "-p", "nope"), USAGE, "partition column nope does not exist"),
         ((t, path, "--schema", "ts tmie"), USAGE, "unknown type 'tmie'"),
+        ((t, path, "--schema", "x " + "array<" * 90 + "long" + ">" * 90), USAGE, "column x has lists or maps inside"),
         ((t, path, "--option", "novalue"), USAGE, "key=value"),
         ((logs, path, "-p", "level"), USAGE, "is not partitioned: leave --partition-by out"),
         ((logs, path, "--schema", "ms string"), USAGE, "column ms is long, not string"),

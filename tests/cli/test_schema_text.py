@@ -58,6 +58,7 @@ def test_files(tmp_path: Path) -> None:
         ("a long not nil", "lacks `not null` at character 12"),
         ("a long, A string", "column A twice"),
         ("a long, `b", "cannot be read at character 8"),
+        ("a " + "array<" * 3000 + "long" + ">" * 3000, "nested deeper than 100 levels"),
     ],
 )
 def test_mistakes_are_explained(text: str, message: str) -> None:

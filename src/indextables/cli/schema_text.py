@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from indextables.cli.errors import UsageError
 from indextables.core.errors import SchemaError
-from indextables.core.types import spark_json_to_arrow, spark_type
+from indextables.core.types import spark_json_to_arrow, spark_type, validate_schema
 
 _SYNONYMS: Final = {
     "bool": "boolean",
@@ -32,6 +32,7 @@ _NAMES: Final = (
     *("binary", "date", "timestamp", "timestamp_ntz"),
 )
 _TOKEN: Final = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|([^\s,:<>()`]+)|([,:<>()]))")
+_DEEPEST: Final = 100
 _PLAIN: Final = re.compile(r"[^\s,:<>()`]+")
 
 
@@ -46,7 +47,10 @@ class Declared:
 
 
 def read_schema(given: str) -> Declared:
-    """A schema from the command line: columns and types, Spark's JSON, or `@` and the name of a file with one of them."""
+    """A schema from the command line: columns and types, Spark's JSON, or `@` and the name of a file with one of them.
+
+    Raises UsageError where it cannot be read, and SchemaError where no table can have it.
+    """
     text = given.strip()
     if text.startswith("@"):
         try:
@@ -55,11 +59,13 @@ def read_schema(given: str) -> Declared:
             raise UsageError(f"the schema file {text[1:]} cannot be read ({_why(error)})") from error
     if text.startswith("{"):
         schema = spark_json_to_arrow(text)
+        validate_schema(schema, ())
         return Declared(schema, (), frozenset(schema.names))
     fields, words = _Reader(text).columns()
     if len({f.name.lower() for f in fields}) < len(fields):
         twice = next(f.name for n, f in enumerate(fields) if f.name.lower() in {g.name.lower() for g in fields[:n]})
         raise UsageError(f"the schema has column {twice} twice")
+    validate_schema(pa.schema(fields), ())
     return Declared(pa.schema(fields), tuple(words), frozenset(f.name for f in fields))
 
 
@@ -86,6 +92,7 @@ class _Reader:
             self._tokens.append((token, match.start() + len(match.group()) - len(match.group().lstrip()), mark is None))
             place = match.end()
         self._next = 0
+        self._depth = 0
 
     def columns(self) -> tuple[list[pa.Field], list[str]]:
         fields, words = [], []
@@ -110,6 +117,14 @@ class _Reader:
         return pa.field(name, arrow, nullable)
 
     def _type(self) -> pa.DataType:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise UsageError(f"the schema is nested deeper than {_DEEPEST} levels: write it flatter")
+        found = self._one_type()
+        self._depth -= 1
+        return found
+
+    def _one_type(self) -> pa.DataType:
         word = self._name("a type").lower()
         match _SYNONYMS.get(word, word):
             case "array":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import sys
 from collections.abc import Sequence
 
@@ -24,5 +23,7 @@ def last_words(word: str, code: int) -> str:
     """The line of a program that ends at once."""
     if not asks_for_json(typed(None)):
         return f"error: {word}\n"
+    import json
+
     error = {"type": "Stopped", "message": word, "exitCode": code}
     return json.dumps({"error": error}, separators=(",", ":")) + "\n"
