@@ -11,7 +11,9 @@ README = Path(__file__).parent.parent / "README.md"
 
 
 def snippets() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    """Those that need no Spark: tests/spark runs the others."""
+    found = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    return [code for code in found if "spark" not in code.replace("spark.indextables.", "")]
 
 
 def test_snippets_run(tmp_path: Path) -> None:
