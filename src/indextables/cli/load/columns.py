@@ -79,7 +79,7 @@ def check_names(names: Iterable[str], where: str) -> None:
     seen: dict[str, str] = {}
     for number, name in enumerate(names, 1):
         if not name.strip():
-            raise InputError(f"{where}: column {number} has no name in the header", column=name)
+            raise InputError(f"{where}: column {number} has no name", column=name)
         earlier = seen.get(name.lower())
         if earlier is not None:
             how = "twice" if earlier == name else f"and {earlier}, which differ in letter case only"

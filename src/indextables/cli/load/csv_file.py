@@ -125,8 +125,11 @@ class CsvFiles:
             rows = csv.reader(_lines(stream), delimiter=self.delimiter, strict=True)
             names = next((row for row in rows if row), [])
         except UnicodeDecodeError as error:
-            raise InputError(f"{source.name}, row 1: the header is not UTF-8 ({error})", file=source.name) from error
+            raise InputError(f"{source.name}, row 1: the header is not UTF-8", file=source.name) from error
         except csv.Error as error:
+            if "new-line" in str(error):
+                what = "its lines end with carriage returns only: convert them first (tr '\\r' '\\n')"
+                raise InputError(f"{source.name}, row 1: {what}", file=source.name) from error
             raise InputError(f"{source.name}, row 1: the header cannot be read ({error})", file=source.name) from error
         check_names(names, source.name)
         others = [word for mark, word in _OTHER_DELIMITERS.items() if mark != self.delimiter and mark in "".join(names)]

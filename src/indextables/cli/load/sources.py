@@ -73,9 +73,7 @@ class Source:
                     stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), _BUFFER)
                 yield stream
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise InputError(
-                    f"{self.name}: the gzip data is cut off or damaged ({error})", file=self.name
-                ) from error
+                raise InputError(f"{self.name}: the gzip data is cut off or damaged", file=self.name) from error
             finally:
                 counted.give_up()
 
