@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from indextables import Table, errors
 from indextables.core.options import Options
-from indextables.spark import compact, merge_splits, prewarm, write
-from indextables.spark.tasks import ExecutorWorkers, parallelism, run_on_executors
+from indextables.spark import merge_splits, prewarm, write
+from indextables.spark.tasks import parallelism, run_on_executors
 from indextables.table.merge_job import begin_merge
 from indextables.table.merge_plan import merge_limits
 from spark.write_support import ids, logs, splits_on_disk
@@ -125,43 +124,6 @@ def test_prewarm_leaves_out_what_the_cache_cannot_hold(spark: SparkSession, crum
     done = prewarm(spark, crumbs, options=options)
     assert sum(machine.fetched for machine in done.values()) < 30
     assert sum(machine.fetched + machine.left_out for machine in done.values()) == 30
-
-
-def manifests(url: str) -> int:
-    state = dict(zip(*Table.open(url).state().to_pydict().values(), strict=True))
-    return int(state["numManifests"])
-
-
-def test_distributed_compaction(spark: SparkSession, crumbs: str) -> None:
-    options = {"state.entriesPerManifest": "10", "checkpoint.interval": "1"}
-    write(logs(spark, 3, start=60), crumbs, "append", options=options)
-    done = compact(spark, crumbs, options={"state.entriesPerManifest": "10"})
-    assert (done.format, done.kind, done.written) == ("avro-state", "compacted", True)
-    assert manifests(crumbs) > 1
-    assert ids(crumbs) == list(range(63))
-    again = Table.open(crumbs, options={"transaction.cache.enabled": "false"})
-    assert again.files().num_rows == 33
-
-
-def test_distributed_state_read(spark: SparkSession, crumbs: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from indextables.log.history import open_at
-    from indextables.log.tablelog import TableLog
-    from indextables.storage.resolve import resolve
-
-    Table.open(crumbs, options={"state.entriesPerManifest": "10"}).checkpoint()
-    ran: list[int] = []
-    real = run_on_executors
-
-    def counted(session: SparkSession, calls: list[Callable[[], object]]) -> list[object]:
-        ran.append(len(calls))
-        return real(session, calls)
-
-    monkeypatch.setattr("indextables.spark.tasks.run_on_executors", counted)
-    options = Options({"transaction.cache.enabled": "false"})
-    log = TableLog(resolve(crumbs, options).open(), options, workers=ExecutorWorkers(spark))
-    files = open_at(log).files
-    assert set(files.column("path").to_pylist()) == paths(crumbs)
-    assert ran == [manifests(crumbs)]
 
 
 def test_calls_answer_in_order_and_their_errors_are_ours(spark: SparkSession) -> None:
