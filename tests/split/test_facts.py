@@ -67,9 +67,14 @@ def test_comparisons_are_quick(monkeypatch: Any) -> None:
         "id > 5": (False, False),
         "id <= 5": (True, True),
         "id < 1 OR id = 2": (True, None),
+        "id IN (0, 3)": (True, False),
+        "id IN (0, 7)": (False, False),
     }
     for text, (hold, always) in answers.items():
         predicate = parse_predicate(text, schema)
         assert may_hold(predicate, known) is hold, text
         if always is not None:
             assert always_true(predicate, known) is always, text
+    same = {"id": ColumnBounds(3, 3, has_nulls=False, all_null=False)}
+    assert always_true(parse_predicate("id IN (1, 3)", schema), same)
+    assert not always_true(parse_predicate("id IN (1, 3, NULL)", schema), same)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from indextables.core.predicate import (
     ColumnBounds,
-    Comparison,
     In,
     Not,
     Predicate,
@@ -34,5 +33,5 @@ def always_true(predicate: Predicate, facts: Mapping[str, ColumnBounds]) -> bool
         nullable = leaf.column.nested or known is None or known.has_nulls is not False
         if nullable or (isinstance(leaf, In) and leaf.has_null):
             return False
-    quick = plainly_always_true(predicate, facts) if isinstance(predicate, Comparison) else None
+    quick = plainly_always_true(predicate, facts)
     return not may_match(Not(predicate), facts) if quick is None else quick

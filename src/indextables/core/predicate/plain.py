@@ -44,13 +44,18 @@ def plainly_may_match(predicate: Predicate, facts: Mapping[str, ColumnBounds]) -
     return None
 
 
-def plainly_always_true(leaf: Comparison, facts: Mapping[str, ColumnBounds]) -> bool | None:
+def plainly_always_true(leaf: Predicate, facts: Mapping[str, ColumnBounds]) -> bool | None:
     """Whether there is no value within the bounds for which it is not: the opposite may not be true."""
-    opposite = _OPPOSITE.get(leaf.op)
-    known = _plain(leaf, facts, (leaf.value.value,))
-    if known is None or opposite is None:
-        return None
-    return not any(_may(op, known, leaf.value.value) for op in opposite)
+    match leaf:
+        case In():
+            values = [literal.value for literal in leaf.values]
+            known = _plain(leaf, facts, values)
+            return None if known is None else bool(known.min == known.max and known.min in values)
+        case Comparison(op="=" | "<" | "<=" | ">" | ">="):
+            value = leaf.value.value
+            known = _plain(leaf, facts, (value,))
+            return None if known is None else not any(_may(op, known, value) for op in _OPPOSITE[leaf.op])
+    return None
 
 
 def _may(op: str, known: ColumnBounds, value: Any) -> bool | None:
