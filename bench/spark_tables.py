@@ -101,11 +101,11 @@ def _parquet() -> Any:
 
 
 def _frame(subject: str, search: Search) -> Any:
+    level = f"level = '{search.level}'" if search.level else None
     if subject == OURS:
-        frame = _ours(query=search.text())
-    else:
-        frame = _parquet().where(_like(search) if subject == LIKE else _rlike(search))
-    return frame.where(f"level = '{search.level}'") if search.level else frame
+        return _ours(query=search.text(), **({"where": level} if level else {}))
+    frame = _parquet().where(_like(search) if subject == LIKE else _rlike(search))
+    return frame.where(level) if level else frame
 
 
 def _like(search: Search) -> str:
@@ -148,12 +148,12 @@ def _plan_all(subject: str, _search: Search | None) -> Callable[[], Any]:
 
 
 def _plan_day(subject: str, _search: Search | None) -> Callable[[], Any]:
-    return lambda: _ours(subject).where("date = '1999-01-01'").toArrow()
+    return lambda: _ours(subject, where="date = '1999-01-01'").toArrow()
 
 
 def _nothing(subject: str, _search: Search | None) -> Callable[[], Any]:
     if subject == OURS:
-        return lambda: _ours(columns="id,message").where("id < 0").toArrow()
+        return lambda: _ours(columns="id,message", where="id < 0").toArrow()
     return lambda: _open["spark"].read.format("nothing").load().toArrow()
 
 
