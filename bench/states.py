@@ -55,8 +55,7 @@ def cold_list(subject: str, where: Path, day: str | None = None) -> Cold:
 
 
 def _ours() -> Callable[[Path, str | None], int]:
-    import datafusion  # noqa: F401 - loaded when it is first used; the others load theirs with their module
-    import ours
+    import ours  # what it loads later, when it is needed, counts
 
     def list_files(where: Path, day: str | None) -> int:
         table = ours.cold_open(where)
@@ -128,7 +127,6 @@ def delta_commits(where: Path, rounds: int) -> list[float]:
 
 def compaction(where: Path, number: int) -> tuple[float, float]:
     """Sum up everything anew, in a process that has just opened the table: seconds, and peak memory."""
-    import datafusion  # noqa: F401
     from ours import PLAIN, action
 
     from indextables import Table

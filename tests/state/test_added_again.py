@@ -5,6 +5,7 @@ Refreshing the statistics of a file is such an add. What counts is the later ent
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from indextables.core.predicate import parse_predicate
@@ -12,9 +13,10 @@ from indextables.log.actions import AddAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.snapshot import Snapshot
+from indextables.log.state import files as files_module
 from indextables.log.tablelog import TableLog
 from log.support import MemoryStore, make_log
-from state.support import add, committed, fresh, state_of, stated, table
+from state.support import add, committed, entry, fresh, put_foreign_state, state_of, stated, table
 
 RANDOM = "day=x/9a6a4e11-1111-4222-8333-444455556666.split"
 OPTIONS = {"state.entriesPerManifest": 4, "state.compaction.maxManifests": 1000}
@@ -93,3 +95,23 @@ def test_a_dead_path_that_comes_and_goes_is_counted_once() -> None:
         snapshot = committed(log, snapshot, [day("f3", "2024-01-05")])
         snapshot = stated(log, commit(log, snapshot, Change(removes=("f3",)), operation="DELETE").snapshot)
         assert state_of(snapshot).num_files == len(sizes(fresh(store))) == 19
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_paths_are_compared_only_where_one_may_be_there_twice(compact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manifest of ours says whether anybody looked. Those of others do not, and theirs are always compared."""
+    store = MemoryStore()
+    added_again(make_log(store, OPTIONS), compact=compact)
+    compared: list[int] = []
+    last_of_each_path = files_module.last_of_each_path
+
+    def spy(files: pa.Table) -> pa.Table:
+        compared.append(files.num_rows)
+        return last_of_each_path(files)
+
+    monkeypatch.setattr(files_module, "last_of_each_path", spy)
+    assert sizes(fresh(store)) == {RANDOM: 200, "m": 7}
+    assert compared == ([] if compact else [3])
+    others = MemoryStore()
+    put_foreign_state(others, 1, {"a.avro": [entry(1)], "b.avro": [entry(1) | {"size": 9, "addedAtVersion": 3}]})
+    assert list(sizes(fresh(others)).values()) == [9]

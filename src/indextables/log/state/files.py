@@ -88,7 +88,9 @@ class StateFiles:
         )
         schema = pa.schema([FILE_SCHEMA.field(name) for name in wanted])
         found = pa.concat_tables([schema.empty_table(), *tables])
-        return last_of_each_path(found).select(names)
+        if not ours or any(item.may_repeat for item in items):
+            found = last_of_each_path(found)
+        return found.select(names)
 
 
 def may_hold(item: ManifestItem, where: Predicate, schema: pa.Schema) -> bool:
