@@ -27,7 +27,7 @@ def test_the_snippet_for_spark_runs(spark: SparkSession, tmp_path: Path, capsys:
     )
     options = {"spark.indextables.indexing.typemap.message": "text"}
     Table.create(str(tmp_path / "logs"), rows.schema, partition_by=["day"], options=options).append(rows)
-    exec(code[0].replace("/tmp/", f"{tmp_path}/"), {"spark": spark})  # noqa: S102 - it is our own page
+    exec(code[0].replace("/tmp/", f"{tmp_path}/"), {"spark": spark})
     errors = Table.open(str(tmp_path / "errors"))
     wanted = [n for n in range(0, 30, 10) if n % 3 > 0]
     assert sorted(errors.scan(columns=["id"]).read_all()["id"].to_pylist()) == wanted
