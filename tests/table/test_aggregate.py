@@ -418,6 +418,12 @@ def test_what_is_too_large_is_said(logs: Table, by: str) -> None:
         logs.aggregate(by)
 
 
+def test_a_long_text_is_not_repeated_in_full(logs: Table) -> None:
+    with pytest.raises(QueryError) as caught:
+        logs.aggregate(by="(" * 5000)
+    assert len(str(caught.value)) < 500
+
+
 def test_a_handle_never_goes_back(logs: Table) -> None:
     """A reader that began before another thread's commit ends after it."""
     table = Table.create(f"memory://{uuid.uuid4().hex}/table", pa.schema([("x", pa.int64())]))

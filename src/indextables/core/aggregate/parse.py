@@ -51,6 +51,7 @@ _MICROSECONDS: Final = {
     "week": 7 * _DAY,
 }
 _SHORT: Final = {"ms": "millisecond", "s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
+_LONGEST_QUOTE: Final = 80
 _INTERVAL: Final = re.compile(r"\s*(?:(\d{1,9})\s*)?([A-Za-z]+)\s*")
 
 
@@ -93,7 +94,7 @@ class _Call:
         try:
             self._words = split(text)
         except PredicateError as error:
-            raise QueryError(f"{text!r} cannot be read: {str(error).replace(' of the filter', '')}") from error
+            raise QueryError(f"{_quoted(text)} cannot be read: {str(error).replace(' of the filter', '')}") from error
         self._at = 0
         self.function = ""
         if self._words[0].kind == "word" and self._words[1].upper == "(":
@@ -139,7 +140,7 @@ class _Call:
             self.fail(f"{self._words[self._at]} is too much")
 
     def fail(self, why: str) -> NoReturn:
-        raise QueryError(f"{self.text!r}: {why}; write {self._kinds}", text=self.text)
+        raise QueryError(f"{_quoted(self.text)}: {why}; write {self._kinds}", text=self.text)
 
     def _next(self) -> Word:
         word = self._words[self._at]
@@ -169,6 +170,11 @@ def _key(name: str, text: str, schema: pa.Schema) -> Key:
             call.fail(f"there is no function {other} for keys")
     call.end()
     return Key(name, column, kind, bucket)
+
+
+def _quoted(text: str) -> str:
+    """A text in a message, which stays one line that can be read."""
+    return repr(text) if len(text) <= _LONGEST_QUOTE else repr(text[:_LONGEST_QUOTE]) + "…"
 
 
 def _plain(name: str, column: Column, text: str) -> Key:
