@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -161,6 +161,12 @@ class SplitReader:
     def take(self, numbers: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Rows by number, ascending, with these columns of the table. Raises SplitError."""
         return self._naming(lambda: self._rows_by_number(np.asarray(numbers, np.int64), columns))
+
+    def values(self, numbers: Sequence[int], columns: Sequence[str]) -> tuple[Shape, list[dict[str, Any]]] | None:
+        """A few rows as plain values of what is stored, and how they become the table's; None where they are to be taken."""
+        shape = self._shape(columns)
+        found = self._naming(lambda: self._rows.values(np.asarray(numbers, np.int64), shape.stored))
+        return None if found is None else (shape, found)
 
     def pages(self) -> Pages:
         """The bytes of its rows, verified."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -201,6 +201,10 @@ class _Columns:
         flat = bool(names) and len(set(names)) == len(names) and all(_is_flat(each.type) for each in raw)
         return _Columns(list(names), chosen, raw, changed, flat)
 
+    def columns(self, values: Sequence[Mapping[str, Any]]) -> list[pa.Array]:
+        """Rows as columns, in the types of the row store."""
+        return [pa.array([value[each.name] for value in values], each.type) for each in self.stored]
+
     def restored(self, columns: list[pa.Array], rows: int) -> pa.RecordBatch:
         """A batch of what came from the row store, where texts may have come as views."""
         if not columns:
@@ -278,10 +282,8 @@ class Rows:
         first, last = int(rows[0]), int(rows[-1])
         with self._reading():
             if wanted.flat and self._near and len(rows) <= _FEW_ROWS:
-                scan = self._prepared(number, wanted)
-                values = [scan.scalar_at(row).as_py() for row in rows.tolist()]
-                columns = [pa.array([value[each.name] for value in values], each.type) for each in wanted.stored]
-                return [wanted.restored(columns, len(rows))]
+                values = self._values(number, rows, wanted)
+                return [wanted.restored(wanted.columns(values), len(rows))]
             if wanted.flat and last - first + 1 == len(rows):
                 found = self._prepared(number, wanted).execute(row_range=(first, last + 1)).read_all().to_arrow_array()
                 chunks = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
@@ -290,6 +292,18 @@ class Rows:
             size = self._parts[number].rows
             reader = file.to_arrow(wanted.names, indices=chosen, schema=wanted.stored, batch_size=size)
             return [wanted.restored(batch.columns, batch.num_rows) for batch in reader]
+
+    def values(self, indices: Any, columns: Sequence[str]) -> list[dict[str, Any]] | None:
+        """A few rows as plain values of the types in the row store; None where there are too many, or that is not the way."""
+        numbers, wanted = self._checked(indices), self._selection(columns)
+        if not (wanted.flat and self._near and len(self._parts) == 1 and 0 < len(numbers) <= _FEW_ROWS):
+            return None
+        with self._reading():
+            return self._values(0, numbers, wanted)
+
+    def _values(self, number: int, rows: _Numbers, wanted: _Columns) -> list[dict[str, Any]]:
+        scan = self._prepared(number, wanted)
+        return [scan.scalar_at(row).as_py() for row in rows.tolist()]
 
     def _prepared(self, number: int, wanted: _Columns) -> Any:
         scan = wanted.scans.get(number)

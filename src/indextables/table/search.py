@@ -6,7 +6,7 @@ the split's path and the row's number, so that the same question has the same an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -18,11 +18,13 @@ from indextables.core.streams import in_order
 from indextables.log.refresh import read_files
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
+from indextables.split.forms import from_stored, stored_type
 from indextables.split.mapping import DocMapping
 from indextables.split.query.bind import Bound
 from indextables.split.query.rank import Hits
 from indextables.split.query.snippet import Highlighter
 from indextables.split.reader import SplitReader
+from indextables.split.shape import Shape
 from indextables.table.foreign import check_bundles
 from indextables.table.indexing import mapping_of
 from indextables.table.query import bound_query, narrowed
@@ -113,6 +115,9 @@ def _rows(
     by_split: dict[int, list[int]] = {}
     for _, number, row in best:
         by_split.setdefault(number, []).append(row)
+    plain = _plain_rows(splits, by_split, best, names, schema) if len(best) <= _FEW else None
+    if plain is not None:
+        return plain
     calls = [partial(splits[number].take, sorted(rows), names) for number, rows in by_split.items()]
     threads = 1 if len(best) <= _FEW else reading_threads(log)
     tables = log.workers.together(calls, limit=threads)
@@ -123,6 +128,36 @@ def _rows(
         first += table.num_rows
     together = pa.concat_tables([wanted.empty_table(), *tables])
     return together.take(pa.array([places[number, row] for _, number, row in best], pa.int64()))
+
+
+def _plain_rows(
+    splits: Sequence[SplitReader],
+    by_split: Mapping[int, Sequence[int]],
+    best: Sequence[_Winner],
+    names: Sequence[str],
+    schema: pa.Schema,
+) -> pa.Table | None:
+    """A handful of winners, read as plain values and made into columns once; None where a split has its rows in another way."""
+    values: dict[tuple[int, int], tuple[Shape, dict[str, Any]]] = {}
+    stored: set[tuple[str, ...]] = set()
+    for number, rows in by_split.items():
+        found = splits[number].values(sorted(rows), names)
+        if found is None:
+            return None
+        shape, some = found
+        stored.add(shape.stored)
+        values.update({(number, row): (shape, value) for row, value in zip(sorted(rows), some, strict=True)})
+    if len(stored) != 1:
+        return None
+    winners = [values[number, row] for _, number, row in best]
+    columns = []
+    for name in names:
+        kind = schema.field(name).type
+        if name in winners[0][0].constants:
+            columns.append(pa.array([shape.constants[name] for shape, _ in winners], kind))
+        else:
+            columns.append(from_stored(pa.array([value[name] for _, value in winners], stored_type(kind, name)), kind))
+    return pa.table(columns, schema=pa.schema([schema.field(name) for name in names]))
 
 
 def _texts(snippets: Any, schema: pa.Schema, mapping: DocMapping) -> list[str]:
