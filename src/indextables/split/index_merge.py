@@ -4,7 +4,7 @@
                                     └─ where there are many small ones ──▶ merged natively, several groups at a time
 
 A search pays some ten microseconds for each segment, and merging natively costs a quarter of indexing anew. So segments are left
-as they are from 100,000 documents on, and up to sixteen of fair size beside them; the rest is merged natively by a writer,
+as they are from 100,000 documents on, and up to 32 of fair size beside them; the rest is merged natively by a writer,
 which does so where Tantivy's policy finds eight of like size. Rows are found again by `_source` and `_row`; no two sources
 may have a `_source` value in common.
 """
@@ -39,10 +39,10 @@ LARGE_SEGMENT: Final = 100_000
 """Documents of a segment that is not merged any more."""
 FAIR_SEGMENT: Final = 16_384
 """Documents of a segment that is merged only where there are more of them than `MOST_FAIR`."""
-MOST_FAIR: Final = 16
+MOST_FAIR: Final = 32
 _LEAST_TO_MERGE: Final = 8
 """Segments: Tantivy's policy merges no fewer."""
-_GOOD_SEGMENT: Final = 250_000
+_GOOD_SEGMENT: Final = 200_000
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def merge_indexes(
 ) -> BuiltIndex:
     """One index of all the documents of several, in an empty directory. The sources stay as they are.
 
-    `native` lets Tantivy merge small segments of like size, eight or more at a time, into segments of some 250,000 documents;
+    `native` lets Tantivy merge small segments of like size, eight or more at a time, into segments of 200,000 documents and more;
     it needs time, and saves space and searches. The columns that are inexact are those of the sources, which their splits know:
     `inexact` is empty. `check` is called between native merges, and what it raises ends the work.
     """
@@ -114,17 +114,15 @@ def _segments_of(sources: Sequence[Path], mapping: DocMapping) -> Iterator[_Foun
 
 
 def _to_merge(segments: Sequence[_Found]) -> Iterator[list[_Found]]:
-    """Small segments, as many together as Tantivy's policy needs and as make a good size. Those of like size meet."""
+    """Small segments in groups of equal number, at least as many together as Tantivy's policy needs. Those of like size meet."""
     small = sorted((each for each in segments if each.rows < LARGE_SEGMENT), key=lambda each: -each.rows)
     left_alone = sum(each.rows >= FAIR_SEGMENT for each in small[:MOST_FAIR])
-    some: list[_Found] = []
-    for each in small[left_alone:]:
-        some.append(each)
-        if len(some) >= _LEAST_TO_MERGE and sum(one.rows for one in some) >= _GOOD_SEGMENT:
-            yield some
-            some = []
-    if len(some) >= _LEAST_TO_MERGE:
-        yield some
+    small = small[left_alone:]
+    if len(small) < _LEAST_TO_MERGE:
+        return
+    groups = max(1, min(len(small) // _LEAST_TO_MERGE, sum(each.rows for each in small) // _GOOD_SEGMENT))
+    for number in range(groups):
+        yield small[number * len(small) // groups : (number + 1) * len(small) // groups]
 
 
 def _merged_natively(
