@@ -297,3 +297,15 @@ def test_lengths_of_other_blocks(shift: int) -> None:
     lying = replace(container, metadata={**container.metadata, LENGTHS_KEY: pack_lengths([lengths])})
     assert manifest_module._read_in_step(lying, FILE_SCHEMA, None, alike=True) is None
     assert read_entries(lying, data).equals(files)
+
+
+def test_some_records_are_tried_before_all_are_compared() -> None:
+    """Hundreds of layouts are given up at once, and not one by one."""
+    files = files_of([entry(n % 9, partitionValues={f"k{n % 500:03d}": "v"}) for n in range(4_000)])
+    data = write_manifest(files, codec="null", level=1)
+    container = read_container("m", data)
+    lengths = unpack_lengths(container.metadata[LENGTHS_KEY], container.count)
+    block = b"".join(part for _, part in container.records())
+    with pytest.raises(Irregular, match="33 layouts among some 64 records"):
+        Alike(FILE_ENTRY["fields"], FILE_SCHEMA).read(block, lengths)
+    assert read_entries(container, data).equals(files)

@@ -1,8 +1,8 @@
 """A manifest's bytes ⇄ a table of files.
 
-Large manifests are read by DataFusion's native reader (`native.py`). It takes a damaged or cut file for a shorter one, so the
-file was taken apart and counted before (`container.py`), and what DataFusion cannot read, or reads as another number of rows,
-is read again one record at a time.
+Ours say how long each record is, and are read by that (`alike.py`, `lockstep.py`). Other large ones are read by DataFusion's
+native reader (`native.py`). It takes a damaged or cut file for a shorter one, so the file was taken apart and counted before
+(`container.py`), and what DataFusion cannot read, or reads as another number of rows, is read again one record at a time.
 """
 
 from __future__ import annotations
@@ -101,14 +101,13 @@ def read_entries(
     sieve: Sieve | None = None,
     *,
     selective: bool = False,
-    few: bool = False,
     checked: bool = False,
 ) -> pa.Table:
     """The same, of a manifest that was taken apart already.
 
     The sieve gets the entries some thousand at a time, at times only their paths and partition values, and says which of them
-    to keep. What it drops is gone before more are read. `selective` says that it may drop most of them, `few` that there are too
-    few to load a library for, `checked` that the file is known to be as it was written.
+    to keep. What it drops is gone before more are read. `selective` says that it may drop most of them, `checked` that the file
+    is known to be as it was written.
     """
     schema = FILE_SCHEMA if columns is None else pa.schema([FILE_SCHEMA.field(column) for column in columns])
     fields = _fields(container)
@@ -116,10 +115,7 @@ def read_entries(
     found = None
     if large and not selective and len(schema) > _FEW_COLUMNS:
         found = _read_in_step(container, schema, sieve, alike=True)
-    selective = selective or few
-    if found is None and container.count > _FEW and (not large or selective or len(schema) <= _FEW_COLUMNS):
-        found = _read_in_step(container, schema, sieve, checked=checked)
-    if found is None and not selective and not usable():
+    if found is None and container.count > _FEW:
         found = _read_in_step(container, schema, sieve, checked=checked)
     if found is None and large and usable():
         absent = _named_fields(container.metadata.get(NULL_FIELDS_KEY, b"")) if checked else []

@@ -28,9 +28,6 @@ from indextables.log.state.dead import Dead, may_repeat
 from indextables.log.state.model import ManifestItem, State, manifest_key
 from indextables.log.tablelog import TableLog, check_path_column
 
-_FEW = 25_000
-"""Up to so many files are read before DataFusion has been loaded and has warmed up."""
-
 Where = Callable[[pa.Table], pa.Table]
 """Files → those of them that may matter."""
 
@@ -81,8 +78,7 @@ class StateFiles:
         wanted = list(dict.fromkeys(["path", "addedAtVersion", *names]))
         log, version = self._log, self._state.version
         ours = all(item.typed for item in items)
-        few = sum(item.num_entries for item in items) <= _FEW
-        load = partial(load_manifest, log, version, columns=wanted, dead=Dead(self._state.tombstones), few=few)
+        load = partial(load_manifest, log, version, columns=wanted, dead=Dead(self._state.tombstones))
         tables = log.side_by_side(
             [partial(load, item=item, where=where if ours and not item.may_repeat else None) for item in items]
         )
@@ -106,12 +102,9 @@ def load_manifest(
     *,
     dead: Dead | None = None,
     where: Where | None = None,
-    few: bool = False,
     records: bool = False,
 ) -> pa.Table:
     """A manifest's entries: all, or those that are not dead and that `where` lets through; with their records, if asked for.
-
-    `few` says that all the manifests that are read together have few entries.
 
     Its length, its checksum and the number of its entries must be what the state says, and every path inside the table.
     """
@@ -133,7 +126,7 @@ def load_manifest(
     checked = item.checksum is not None
     if records:
         return read_records(container, data, columns, check, checked=checked)
-    return read_entries(container, data, columns, check, selective=where is not None, few=few, checked=checked)
+    return read_entries(container, data, columns, check, selective=where is not None, checked=checked)
 
 
 def _kept(entries: pa.Table, dead: Dead | None, where: Where | None) -> Numbers | None:
