@@ -82,13 +82,13 @@ def own_jobs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_one_merge_of_a_table_at_a_time(own_jobs: Path) -> None:
-    first = begin_job("here", 1)
+    first = begin_job("/here", 1)
     assert first is not None
-    assert begin_job("here", 2) is None
-    assert begin_job("there", 2) is not None
+    assert begin_job("/here", 2) is None
+    assert begin_job("/there", 2) is not None
     end_job(first, "COMPLETED")
-    assert begin_job("here", 3) is not None
-    assert [job["afterVersion"] for job in jobs("here")] in ([3, 1], [1, 3])
+    assert begin_job("/here", 3) is not None
+    assert [job["afterVersion"] for job in jobs("file:///here/")] in ([3, 1], [1, 3])
     assert sorted(path.suffix for path in own_jobs.iterdir()) == [".json"] * 3
 
 
@@ -99,16 +99,18 @@ def test_a_merge_whose_process_is_gone_is_lost(own_jobs: Path, monkeypatch: pyte
     os.waitpid(child, 0)
     with monkeypatch.context() as patch:
         patch.setattr(os, "getpid", lambda: child)
-        assert isinstance(begin_job("here", 1), Job)
-    assert [(job["status"], job["error"]) for job in jobs("here")] == [("LOST", "its process ended before it did")]
-    assert begin_job("here", 2) is not None
+        assert isinstance(begin_job("/here", 1), Job)
+    assert [(job["status"], job["error"]) for job in jobs("file:///here/")] == [
+        ("LOST", "its process ended before it did")
+    ]
+    assert begin_job("/here", 2) is not None
 
 
 def test_old_jobs_are_forgotten_and_nonsense_is_ignored(own_jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indextables.spark.jobs._MOST_KEPT", 3)
     (own_jobs / "half.json").write_text("{")
     for number in range(5):
-        job = begin_job(f"table {number}", 1)
+        job = begin_job(f"/table-{number}", 1)
         assert job is not None
         end_job(job, "FAILED", "why")
     assert merge_jobs().num_rows == 3

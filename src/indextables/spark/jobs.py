@@ -20,6 +20,9 @@ from typing import Final, Literal
 import msgspec
 import pyarrow as pa
 
+from indextables.core.options import Options
+from indextables.storage.resolve import resolve
+
 logger = logging.getLogger("indextables")
 
 Status = Literal["RUNNING", "COMPLETED", "NOTHING TO DO", "FAILED", "LOST"]
@@ -68,9 +71,10 @@ class Job(msgspec.Struct, rename="camel"):
 
 
 def merge_jobs(table: str | None = None) -> pa.Table:
-    """The merges that followed writes from this machine, the newest first: of one table, or of all."""
+    """The merges that followed writes from this machine, newest first: of one table, however its place is written, or of all."""
+    place = None if table is None else resolve(table, Options()).url
     found = sorted(_all(), key=lambda job: job.started_at, reverse=True)
-    rows = [msgspec.to_builtins(job) for job in found if table is None or job.table == table]
+    rows = [msgspec.to_builtins(job) for job in found if place is None or job.table == place]
     return pa.Table.from_pylist([{name: row[name] for name in SCHEMA.names} for row in rows], schema=SCHEMA)
 
 
