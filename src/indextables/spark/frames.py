@@ -95,7 +95,8 @@ def count(
     else:
         known, plan = 0, plan_tasks(log, snapshot, scan)
     total = known + sum(_answers(spark, plan, _Counts()))
-    return _local(spark, pa.table({COUNT: pa.array([total], pa.int64())}))
+    # unlike an Arrow table, this needs no job
+    return spark.sql(f"SELECT * FROM VALUES ({total}L) AS answer({COUNT})")  # noqa: S608 - a number of ours
 
 
 def aggregate(

@@ -48,6 +48,8 @@ _FILE_COLUMNS: Final = ["path", "partitionValues", "size", "footerStartOffset", 
 _LEAST_TASK_BYTES: Final = 1 << 20
 _MOST_TASK_BYTES: Final = 1 << 26
 _TASKS_PER_PROCESSOR: Final = 2
+_LIGHTER: Final = 4
+"""Bytes that a question to the indexes gets through while rows are read from one."""
 _REMOTE_THREADS: Final = 4
 _AHEAD_BYTES: Final = 1 << 26
 _PINNED: Final = 16
@@ -219,7 +221,10 @@ def plan_tasks(
     chosen = files.select(_FILE_COLUMNS)
     if scan.limit is not None:
         most_tasks = 1
-    return Plan(snapshot, scan, [ScanTask(scan, packed(part)) for part in _packs(chosen, scan.options, most_tasks)])
+    light = scan.query is not None or not scan.columns
+    return Plan(
+        snapshot, scan, [ScanTask(scan, packed(part)) for part in _packs(chosen, scan.options, most_tasks, light)]
+    )
 
 
 def packed(files: pa.Table) -> bytes:
@@ -230,16 +235,17 @@ def packed(files: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _packs(files: pa.Table, options: Options, most_tasks: int | None) -> Iterator[pa.Table]:
+def _packs(files: pa.Table, options: Options, most_tasks: int | None, light: bool) -> Iterator[pa.Table]:
     """Neighbours together, so that the same splits are in the same task as long as the table does not change."""
     if not files.num_rows:
         return
     files = files.combine_chunks()
-    for start, end in _cuts(files.column("size").to_numpy(), options, most_tasks):
+    for start, end in _cuts(files.column("size").to_numpy(), options, most_tasks, light):
         yield files.slice(start, end - start)
 
 
-def _cuts(sizes: Any, options: Options, most_tasks: int | None) -> list[tuple[int, int]]:
+def _cuts(sizes: Any, options: Options, most_tasks: int | None, light: bool) -> list[tuple[int, int]]:
+    """Where tasks begin and end. A light task is soon done, and beginning one takes as long as its work: no more than needed."""
     count = len(sizes)
     fixed = options[opt.READ_SPLITS_PER_TASK]
     if most_tasks is None and fixed:
@@ -247,8 +253,9 @@ def _cuts(sizes: Any, options: Options, most_tasks: int | None) -> list[tuple[in
     else:
         ends = np.cumsum(np.maximum(sizes, 1))
         wanted = most_tasks or os.cpu_count() or 1
-        share = -(-int(ends[-1]) // (wanted if most_tasks else wanted * _TASKS_PER_PROCESSOR))
-        room = share if most_tasks else min(max(share, _LEAST_TASK_BYTES), _MOST_TASK_BYTES)
+        share = -(-int(ends[-1]) // (wanted if most_tasks or light else wanted * _TASKS_PER_PROCESSOR))
+        weight = _LIGHTER if light else 1
+        room = share if most_tasks else min(max(share, _LEAST_TASK_BYTES * weight), _MOST_TASK_BYTES * weight)
         packs = (ends - 1) // room
         most = count if most_tasks else options[opt.READ_MAX_SPLITS_PER_TASK]
         first = np.concatenate([[True], packs[1:] != packs[:-1]])
