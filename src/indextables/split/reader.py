@@ -24,28 +24,23 @@ from indextables.core.errors import CorruptSplit, ObjectNotFound, SplitError
 from indextables.core.predicate import (
     FALSE,
     TRUE,
-    And,
-    Column,
-    ColumnBounds,
     Constant,
     Predicate,
-    all_of,
     columns_of,
     evaluate,
 )
-from indextables.core.values import from_text, has_text_form
 from indextables.split import opened
 from indextables.split.aggregate.partial import Partial, condensed, partial_of
 from indextables.split.aggregate.pushdown import from_index, from_log
 from indextables.split.answers import Answer
 from indextables.split.cache import CacheKey, IndexCache, WarmUp
 from indextables.split.container import Pages
-from indextables.split.facts import always_true, may_hold
 from indextables.split.footer import Footer, Region
 from indextables.split.hits import RowNumbers, count_of
+from indextables.split.known import Known
 from indextables.split.lookup import Columns
 from indextables.split.mapping import DocMapping
-from indextables.split.plan import MOST_SHARE, fold, narrowed_lists, plan_predicate, rows_worth_taking
+from indextables.split.plan import MOST_SHARE, fold, plan_predicate, rows_worth_taking
 from indextables.split.plan_leaf import IndexView
 from indextables.split.query.bind import Bound, Group, Typed, implied, needs_positions
 from indextables.split.query.match import Match
@@ -95,7 +90,6 @@ class SplitReader:
         self._table = table
         self._known_rows = rows
         self._where = joined(store.root, key)
-        self._columns: dict[str, ColumnBounds] = {}
         self._shapes: dict[tuple[str, ...], Shape] = {}
 
     @property
@@ -344,37 +338,11 @@ class SplitReader:
         left = predicate if predicate is TRUE else fold(predicate, self._partitions)
         if left == FALSE or self.footer.rows == 0:
             return FALSE
-        if isinstance(left, Constant):
-            return TRUE
-        left = fold(left, self._missing)
-        facts = self._known(left)
-        left = narrowed_lists(left, facts)
-        if left == FALSE or not may_hold(left, facts):
-            return FALSE
-        parts = left.children if isinstance(left, And) else (left,)
-        rest = [part for part in parts if not always_true(part, facts)]
-        return all_of(rest) if rest else TRUE
+        return TRUE if isinstance(left, Constant) else self._known.left(left, self._missing)
 
-    def _known(self, predicate: Predicate) -> dict[str, ColumnBounds]:
-        return {column.name: self._facts(column) for column in columns_of(predicate) if not column.nested}
-
-    def _facts(self, column: Column) -> ColumnBounds:
-        facts = self._columns.get(column.name)
-        if facts is None:
-            facts = self._columns[column.name] = self._read_facts(column)
-        return facts
-
-    def _read_facts(self, column: Column) -> ColumnBounds:
-        """What the footer says about a column. Its texts are in our own form, and maxima are rounded up where they are cut."""
-        footer, name, kind = self.footer, column.name, column.type
-        low, high = (
-            from_text(texts.get(name), kind) if has_text_form(kind) else None
-            for texts in (footer.min_values, footer.max_values)
-        )
-        nulls = footer.null_counts.get(name)
-        if nulls is None:
-            return ColumnBounds(low, high)
-        return ColumnBounds(low, high, has_nulls=nulls > 0, all_null=nulls == footer.rows)
+    @cached_property
+    def _known(self) -> Known:
+        return Known(self.footer)
 
     def _looked_up(self, left: Predicate) -> Found | None:
         """Rows found by the numbers in a column, and what is left to be asked of them; None where that is not the way."""
@@ -386,7 +354,7 @@ class SplitReader:
             mark,
             self.footer.rows,
             self._mapping,
-            self._known(left),
+            self._known.about(left),
             self._rows.numbers,
         )
         return columns.look_up(left)
@@ -399,7 +367,7 @@ class SplitReader:
         if not knows(mapping, left):
             return None
         if not splits.has_index(self._store, self._key, self.footer, self._cache) and (
-            self.footer.rows <= SMALL or not narrows(left, mapping, self._known(left), self.footer)
+            self.footer.rows <= SMALL or not narrows(left, mapping, self._known.about(left), self.footer)
         ):
             return None
         return splits.index(self._store, self._key, self.footer, mapping, cache=self._cache, table=self._table)
