@@ -27,7 +27,7 @@ def optimize(
     """The same rows, those of one partition together: to be written by any means. Says nothing of the size of splits."""
     chosen = options if isinstance(options, Options) else Options(options)
     columns = ["`" + name.replace("`", "``") + "`" for name in partition_by]
-    mode = chosen[opt.OPTIMIZE_WRITE_DISTRIBUTION_MODE]
+    mode = chosen[opt.WRITE_OPTIMIZE_WRITE_DISTRIBUTION_MODE]
     if mode == "none":
         return df
     if mode == "hash" and columns:
@@ -38,7 +38,7 @@ def optimize(
 @contextmanager
 def split_size(spark: SparkSession, options: Options) -> Iterator[None]:
     """Tell adaptive execution how much one task should get, for as long as the write runs."""
-    wanted = f"{options[opt.OPTIMIZE_WRITE_TARGET_SPLIT_SIZE]}b"
+    wanted = f"{options[opt.WRITE_OPTIMIZE_WRITE_TARGET_SPLIT_SIZE]}b"
     before = spark.conf.get(_ADVISORY, None)
     spark.conf.set(_ADVISORY, wanted)
     try:

@@ -65,7 +65,7 @@ def write(
     job = replace(request.begin(df.schema.json()), new_only=new_only)
     rows = as_months(df)
     size: AbstractContextManager[None] = nullcontext()
-    if job.log.options[opt.OPTIMIZE_WRITE_ENABLED] and not job.settled:
+    if job.log.options[opt.WRITE_OPTIMIZE_WRITE_ENABLED] and not job.settled:
         rows = optimize(rows, job.plan.partition_by, job.log.options)
         size = split_size(df.sparkSession, job.log.options)
     try:

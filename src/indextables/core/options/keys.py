@@ -347,17 +347,17 @@ _optimize = Section(
     "Optimised writes",
     "How `indextables.spark.write` distributes rows before they are indexed, so that each partition gets few large splits.",
 )
-OPTIMIZE_WRITE_ENABLED = _optimize.flag(
+WRITE_OPTIMIZE_WRITE_ENABLED = _optimize.flag(
     "write.optimizeWrite.enabled",
     False,
     "Move the rows of one partition together before they are written. Costs a shuffle, saves many small splits.",
 )
-OPTIMIZE_WRITE_TARGET_SPLIT_SIZE = _optimize.size(
+WRITE_OPTIMIZE_WRITE_TARGET_SPLIT_SIZE = _optimize.size(
     "write.optimizeWrite.targetSplitSize",
     256 << 20,
     "How many bytes of rows, as Spark shuffles them, one task should get: small partitions are put together, large ones cut.",
 )
-OPTIMIZE_WRITE_DISTRIBUTION_MODE = _optimize.choice(
+WRITE_OPTIMIZE_WRITE_DISTRIBUTION_MODE = _optimize.choice(
     "write.optimizeWrite.distributionMode",
     "balanced",
     "How rows are moved: `balanced` cuts large partitions and puts small ones together (with Spark's adaptive execution), "
