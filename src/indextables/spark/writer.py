@@ -44,10 +44,10 @@ class BatchWriter(DataSourceArrowWriter):
         with one_line():
             request = parse_request(options, overwrite=overwrite)
             refuse_month_intervals(schema)
-            if request.options[opt.OPTIMIZE_WRITE_ENABLED]:
+            if request.options[opt.WRITE_OPTIMIZE_WRITE_ENABLED]:
                 raise OptionError(
-                    f"{opt.OPTIMIZE_WRITE_ENABLED.key} moves rows between tasks, which Spark does not let a Python source do: "
-                    "write with indextables.spark.write(df, url), or call indextables.spark.optimize(df, url) first"
+                    f"{opt.WRITE_OPTIMIZE_WRITE_ENABLED.key} moves rows between tasks, which Spark does not let a Python source "
+                    "do: write with indextables.spark.write(df, url), or write indextables.spark.optimize(df, columns) instead of df"
                 )
             self.job: WriteJob = request.begin(schema.json())
 
