@@ -47,7 +47,7 @@ class BatchWriter(DataSourceArrowWriter):
             if request.options[opt.WRITE_OPTIMIZE_WRITE_ENABLED]:
                 raise OptionError(
                     f"{opt.WRITE_OPTIMIZE_WRITE_ENABLED.key} moves rows between tasks, which Spark does not let a Python source "
-                    "do: write with indextables.spark.write(df, url), or write indextables.spark.optimize(df, columns) instead of df"
+                    "do: write with indextables.spark.write(df, url), or what indextables.spark.optimize(df, columns) returns"
                 )
             self.job: WriteJob = request.begin(schema.json())
 
