@@ -7,6 +7,7 @@ and for `make stress`.
 
 import gc
 import os
+import signal
 
 from hypothesis import settings
 
@@ -15,6 +16,11 @@ from sim.report import pytest_terminal_summary
 settings.register_profile("fixed", derandomize=True)
 if os.environ.get("FIXED_EXAMPLES"):
     settings.load_profile("fixed")
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # so do shells start what runs in the background, and children inherit it: tests of Ctrl-C would wait for ever
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from indextables import AddAction, Table
+from indextables.log.avro.schemas import FILE_ENTRY
+from state.support import as_entries, avro_bytes, many_files
 
 HEAVY = ("pyspark", "datafusion", "sqlglot", "tantivy", "vortex")
 _OPEN = """
@@ -47,14 +49,13 @@ def test_a_filter_loads_the_sql_tokenizer_and_nothing_else(tmp_path: Path) -> No
     assert found & set(HEAVY) == {"sqlglot"}
 
 
-def test_datafusion_is_loaded_for_what_only_it_reads_fast(tmp_path: Path) -> None:
-    url = str(a_table(tmp_path / "t", 2_000))
-    options = {"spark.indextables.transaction.cache.enabled": False}
-    more = f"""
-import indextables.log.state.files
-indextables.log.state.files._FEW = 100
-indextables.Table.open({url!r}, options={options!r}).files()
-"""
-    found = imported(_OPEN.format(url=url, files=2_000, more=more))
+def test_datafusion_is_loaded_for_manifests_of_others_only(tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest.avro"
+    manifest.write_bytes(avro_bytes(FILE_ENTRY, as_entries(many_files(2_000))))
+    found = imported(f"""
+import pathlib
+from indextables.log.avro.manifest import read_manifest
+assert read_manifest("m", pathlib.Path({str(manifest)!r}).read_bytes()).num_rows == 2_000
+""")
     assert "datafusion" in found
     assert "pyspark" not in found
