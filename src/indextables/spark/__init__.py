@@ -25,27 +25,43 @@ it, and nothing that was opened in one is used in another.
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from indextables.spark.frames import aggregate as aggregate
-from indextables.spark.frames import count as count
-from indextables.spark.frames import read as read
-from indextables.spark.session import install as install
+if TYPE_CHECKING:
+    from indextables.spark.balance import optimize as optimize
+    from indextables.spark.frames import aggregate as aggregate
+    from indextables.spark.frames import count as count
+    from indextables.spark.frames import read as read
+    from indextables.spark.jobs import merge_jobs as merge_jobs
+    from indextables.spark.maintain import compact as compact
+    from indextables.spark.maintain import merge_splits as merge_splits
+    from indextables.spark.maintain import prewarm as prewarm
+    from indextables.spark.save import write as write
+    from indextables.spark.session import install as install
 
-_ELSEWHERE = {
-    "compact": "indextables.spark.maintain",
-    "merge_jobs": "indextables.spark.jobs",
-    "merge_splits": "indextables.spark.maintain",
-    "optimize": "indextables.spark.balance",
-    "prewarm": "indextables.spark.maintain",
-    "write": "indextables.spark.save",
+_MODULES = {
+    "aggregate": "frames",
+    "compact": "maintain",
+    "count": "frames",
+    "install": "session",
+    "merge_jobs": "jobs",
+    "merge_splits": "maintain",
+    "optimize": "balance",
+    "prewarm": "maintain",
+    "read": "frames",
+    "write": "save",
 }
+
+__all__ = [*_MODULES]  # noqa: PLE0604 - they are texts
 
 
 def __getattr__(name: str) -> Any:
-    """Names whose modules are loaded when they are first used."""
-    if name in _ELSEWHERE:
-        from importlib import import_module
-
-        return getattr(import_module(_ELSEWHERE[name]), name)
+    """Names whose modules are loaded when they are first used: a worker that reads has no need of what writes."""
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULES])

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from indextables.core import options as opt
 from indextables.core.errors import PredicateError
 from indextables.core.options import Options
@@ -25,7 +23,7 @@ from indextables.log.tablelog import TableLog
 from indextables.spark.tasks import parallelism, run_on_executors
 from indextables.split.cache import Prewarmed, WarmUp
 from indextables.split.cache_open import open_cache
-from indextables.table.scan_tasks import make_scan, open_table_log, packed, pin
+from indextables.table.scan_tasks import make_scan, open_table_log, packed, pin, unpacked
 from indextables.table.splits import readers, reading_threads
 
 if TYPE_CHECKING:
@@ -46,11 +44,10 @@ def prewarm(
     predicate = None if where is None else parse_predicate(where, snapshot.schema)
     scan = make_scan(log, snapshot, ())
     _, files = read_files(log, snapshot, predicate)
-    chosen = files.select(["path", "partitionValues", "size", "footerStartOffset", "numRecords"]).combine_chunks()
-    if not chosen.num_rows:
+    if not files.num_rows:
         return {}
     tasks = parallelism(spark)
-    warmer = _Warmer(log, scan.head, packed(chosen))
+    warmer = _Warmer(log, scan.head, packed(files))
     found: dict[str, list[Prewarmed]] = {}
     for machine, done in run_on_executors(spark, [partial(warmer.warm, number / tasks) for number in range(tasks)]):
         found.setdefault(machine, []).append(done)
@@ -73,7 +70,7 @@ class _Warmer:
 
     def warm(self, begin: float) -> tuple[str, Prewarmed]:
         """Fetch what this machine lacks, beginning at a share of the splits. Its name, and what was done."""
-        files = pa.ipc.open_stream(self.files).read_all()
+        files = unpacked(self.files)
         threads = reading_threads(self.log)
         splits = list(readers(self.log, self.head, files))
         warm_ups = self.log.workers.together([split.warm_up for split in splits], limit=threads)

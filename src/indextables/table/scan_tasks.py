@@ -44,9 +44,10 @@ from indextables.table.scan import chosen_columns
 from indextables.table.splits import readers
 
 SCORE: Final = "_score"
-_FILE_COLUMNS: Final = ["path", "partitionValues", "size", "footerStartOffset", "numRecords"]
+_FILE_COLUMNS: Final = ("path", "partitionValues", "size", "footerStartOffset", "numRecords")
+_FILE_SCHEMA: Final = pa.schema([FILE_SCHEMA.field(name) for name in _FILE_COLUMNS])
 _LEAST_TASK_BYTES: Final = 1 << 20
-_MOST_TASK_BYTES: Final = 1 << 26
+_MOST_TASK_BYTES: Final = 1 << 27
 _TASKS_PER_PROCESSOR: Final = 2
 _LIGHTER: Final = 4
 """Bytes that a question to the indexes gets through while rows are read from one."""
@@ -92,7 +93,7 @@ class Scan:
 
 @dataclass(frozen=True)
 class ScanTask:
-    """Some splits of a scan. `files` are the log's rows of them as an Arrow stream."""
+    """Some splits of a scan. `files` are the log's rows of them, `packed`."""
 
     scan: Scan
     files: bytes
@@ -127,7 +128,7 @@ class ScanTask:
         yield from in_order(starts, threads=self._threads, weigh=_weight, budget=_AHEAD_BYTES)
 
     def _splits(self) -> Iterator[SplitReader]:
-        return readers(self.scan.log, self.scan.head, pa.ipc.open_stream(self.files).read_all())
+        return readers(self.scan.log, self.scan.head, unpacked(self.files))
 
     @property
     def _threads(self) -> int:
@@ -218,30 +219,39 @@ def plan_tasks(
     """
     if files is None:
         snapshot, files = read_files(log, snapshot, narrowed(scan.where, scan.bound))
-    chosen = files.select(_FILE_COLUMNS)
     if scan.limit is not None:
         most_tasks = 1
     light = scan.query is not None or not scan.columns
-    return Plan(
-        snapshot, scan, [ScanTask(scan, packed(part)) for part in _packs(chosen, scan.options, most_tasks, light)]
-    )
+    return Plan(snapshot, scan, [ScanTask(scan, part) for part in _packs(files, scan.options, most_tasks, light)])
 
 
 def packed(files: pa.Table) -> bytes:
     """The log's rows of some files as bytes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, files.schema) as stream:
-        stream.write_table(files)
-    return bytes(sink.getvalue())
+    return _bytes(_batch(files))
 
 
-def _packs(files: pa.Table, options: Options, most_tasks: int | None, light: bool) -> Iterator[pa.Table]:
+def unpacked(data: bytes) -> pa.Table:
+    """The way back."""
+    return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(data), _FILE_SCHEMA)])
+
+
+def _packs(files: pa.Table, options: Options, most_tasks: int | None, light: bool) -> Iterator[bytes]:
     """Neighbours together, so that the same splits are in the same task as long as the table does not change."""
     if not files.num_rows:
         return
-    files = files.combine_chunks()
-    for start, end in _cuts(files.column("size").to_numpy(), options, most_tasks, light):
-        yield files.slice(start, end - start)
+    batch = _batch(files)
+    for start, end in _cuts(batch.column("size").to_numpy(), options, most_tasks, light):
+        yield _bytes(batch.slice(start, end - start))
+
+
+def _batch(files: pa.Table) -> pa.RecordBatch:
+    batches = files.select(_FILE_SCHEMA.names).cast(_FILE_SCHEMA).combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], _FILE_SCHEMA)
+
+
+def _bytes(batch: pa.RecordBatch) -> bytes:
+    """Without its schema, which is the same for all: a large table has thousands of tasks."""
+    return bytes(batch.serialize())
 
 
 def _cuts(sizes: Any, options: Options, most_tasks: int | None, light: bool) -> list[tuple[int, int]]:
@@ -335,4 +345,16 @@ def _after_fork() -> None:
 
 os.register_at_fork(after_in_child=_after_fork)
 
-__all__ = ["SCORE", "Plan", "Scan", "ScanTask", "make_scan", "open_table_log", "packed", "pin", "pinned", "plan_tasks"]
+__all__ = [
+    "SCORE",
+    "Plan",
+    "Scan",
+    "ScanTask",
+    "make_scan",
+    "open_table_log",
+    "packed",
+    "pin",
+    "pinned",
+    "plan_tasks",
+    "unpacked",
+]

@@ -104,7 +104,7 @@ _tasks = Section("Tasks", "How a read is divided among the tasks of a cluster.")
 READ_SPLITS_PER_TASK = _tasks.whole(
     "read.splitsPerTask",
     0,
-    "Splits that one task reads. 0: as many as have 64 MB together, fewer where processors would have nothing to do.",
+    "Splits that one task reads. 0: as many as have 128 MB together, fewer where processors would have nothing to do.",
     unit="splits",
 )
 READ_MAX_SPLITS_PER_TASK = _tasks.whole(
