@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spark.write_support import program_environment
+from spark.write_support import found_by
 
 pytestmark = pytest.mark.spark
-
-PROGRAM = Path(__file__).with_name("cluster_program.py")
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the program found out, step by step."""
-    home = tmp_path_factory.mktemp("cluster")
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(home)],
-        env=program_environment(home),
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    answers: dict[str, Any] = json.loads((home / "found.json").read_text())
-    return answers
+    return found_by("cluster_program.py", tmp_path_factory.mktemp("cluster"))
 
 
 def test_two_executors_write_read_and_merge_one_table(found: dict[str, Any]) -> None:

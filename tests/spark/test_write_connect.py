@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spark.write_support import program_environment
+from spark.write_support import found_by
 
 pytestmark = pytest.mark.spark
-
-PROGRAM = Path(__file__).with_name("connect_program.py")
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the program found out."""
-    home = tmp_path_factory.mktemp("connect")
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(home)],
-        env=program_environment(home),
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    answers: dict[str, Any] = json.loads((home / "found.json").read_text())
-    return answers
+    """What the program found out, step by step."""
+    return found_by("connect_program.py", tmp_path_factory.mktemp("connect"))
 
 
 def test_connect_writes(found: dict[str, Any]) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
@@ -47,3 +50,19 @@ def program_environment(home: Path) -> dict[str, str]:
         "PYTHONWARNINGS": "ignore",
     }
     return {**os.environ, **own}
+
+
+def found_by(program: str, home: Path) -> dict[str, Any]:
+    """What a program of this folder found out in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name(program)), str(home)],
+        env=program_environment(home),
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    answers: dict[str, Any] = json.loads((home / "found.json").read_text())
+    return answers
