@@ -130,3 +130,22 @@ def test_a_few_rows_far_away_are_read_at_once(tmp_path: Path) -> None:
     picked = np.array([5, 9_000, 20_000])
     assert rows.take(picked, flat.schema.names).combine_chunks() == flat.take(pa.array(picked)).combine_chunks()
     assert not rows._selection(flat.schema.names).scans
+
+
+def test_a_few_rows_of_columns_with_odd_names(tmp_path: Path) -> None:
+    names = [
+        "driver's",
+        'say "hi"',
+        "back\\slash",
+        "a\tb",
+        "line\nend",
+        "\ufefffirst",
+        "wide\u00a0space",
+        "\u200bnone",
+        "plain",
+    ]
+    table = pa.table({name: pa.array([100 * n + row for row in range(20)]) for n, name in enumerate(names)})
+    rows = open_rows(tmp_path, *make(tmp_path, table))
+    for order in (names, names[::-1]):
+        assert rows.take([3, 11], order).to_pydict() == table.select(order).take([3, 11]).to_pydict()
+        assert rows.values([3, 11], order) == table.select(order).take([3, 11]).to_pylist()

@@ -17,8 +17,9 @@ from indextables.core.errors import LogWarning
 from indextables.log.actions import AddAction
 from indextables.log.files import files_table
 from indextables.log.snapshot import Snapshot
-from indextables.log.state.keep import cut_evenly
+from indextables.log.state.keep import cut_evenly, kept_manifests
 from indextables.log.state.model import State
+from indextables.log.state.plan import Delta
 from indextables.log.state.write import StateWritten, fragments
 from log.support import MemoryStore, make_log
 from state.support import (
@@ -273,3 +274,13 @@ def test_grown_tables_share_what_stays() -> None:
     stated(log, grown(log, files_table(adds, [1] * len(adds), [1] * len(adds)), "day"), compact=True)
     before, done = compacted(store, [add("new", day=day(5))])
     assert len(stayed(before, done.state)) == 7
+
+
+def test_nothing_stays_where_a_partition_column_has_another_type() -> None:
+    """Texts and numbers have other bounds: "1000" lies between "1" and "2", and 1000 does not."""
+    store = MemoryStore()
+    snapshot = started(store, files(), "day")
+    state, log = state_of(snapshot), make_log(store, OPTIONS)
+    assert kept_manifests(log, state, Delta(), snapshot.schema, ["day"], MOST) is not None
+    texts = pa.schema([pa.field(field.name, pa.string()) for field in snapshot.schema])
+    assert kept_manifests(log, state, Delta(), texts, ["day"], MOST) is None

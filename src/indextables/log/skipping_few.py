@@ -7,7 +7,6 @@ calls: twice the time that finding one row in the right file takes.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
@@ -25,19 +24,20 @@ _NOTHING: Final = ColumnBounds()
 
 
 class _Memory:
-    """The bounds of columns, for as long as somebody has the table of files that they were read from."""
+    """The bounds of columns, for as long as somebody has the table of files that they were read from.
+
+    Without a lock, which a fork could leave taken for ever: where two threads read the same bounds, one of them read in vain.
+    """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[Any], dict[Column, _Facts]]] = {}
-        self._lock = threading.Lock()
 
     def of(self, files: pa.Table) -> dict[Column, _Facts]:
         key = id(files)
-        with self._lock:
-            known = self._known.get(key)
-            if known is None or known[0]() is not files:
-                known = self._known[key] = weakref.ref(files, lambda _: self._known.pop(key, None)), {}
-            return known[1]
+        known = self._known.get(key)
+        if known is None or known[0]() is not files:
+            known = self._known[key] = weakref.ref(files, lambda _: self._known.pop(key, None)), {}
+        return known[1]
 
 
 _MEMORY: Final = _Memory()

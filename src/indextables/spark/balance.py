@@ -8,6 +8,7 @@ a partition.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -37,14 +38,29 @@ def optimize(
 
 @contextmanager
 def split_size(spark: SparkSession, options: Options) -> Iterator[None]:
-    """Tell adaptive execution how much one task should get, for as long as the write runs."""
+    """Tell adaptive execution how much one task should get, for as long as such writes run in the session.
+
+    The setting is the session's: of writes that run at the same time the last one says it, and the last to end puts back what
+    was there before the first.
+    """
     wanted = f"{options[opt.WRITE_OPTIMIZE_WRITE_TARGET_SPLIT_SIZE]}b"
-    before = spark.conf.get(_ADVISORY, None)
-    spark.conf.set(_ADVISORY, wanted)
+    with _LOCK:
+        running, before = _RUNNING.get(id(spark), (0, None))
+        _RUNNING[id(spark)] = (running + 1, before if running else spark.conf.get(_ADVISORY, None))
+        spark.conf.set(_ADVISORY, wanted)
     try:
         yield
     finally:
-        if before is None:
-            spark.conf.unset(_ADVISORY)
-        else:
-            spark.conf.set(_ADVISORY, before)
+        with _LOCK:
+            running, before = _RUNNING.pop(id(spark))
+            if running > 1:
+                _RUNNING[id(spark)] = (running - 1, before)
+            elif before is None:
+                spark.conf.unset(_ADVISORY)
+            else:
+                spark.conf.set(_ADVISORY, before)
+
+
+_LOCK = threading.Lock()
+_RUNNING: dict[int, tuple[int, str | None]] = {}
+"""How many such writes run in a session, and what the setting was before the first."""

@@ -27,6 +27,7 @@ from indextables.log.tablelog import TableLog
 from indextables.spark.arrow_types import arrow_schema, carried, spark_schema, uncarried
 from indextables.spark.errors import one_line
 from indextables.spark.failures import plainly
+from indextables.spark.options import some_columns
 from indextables.spark.reader import read_task
 from indextables.split.aggregate.finish import finished
 from indextables.split.aggregate.partial import condensed
@@ -65,6 +66,8 @@ def read(
     log, snapshot = _pinned(url, version, timestamp, options)
     if limit is not None and whole_number("limit", limit) < 0:
         raise OptionError(f"limit is {limit}, but must be 0 or more")
+    if columns is not None and not isinstance(columns, str):
+        columns = some_columns(columns)
     predicate = _predicate(where, snapshot)
     scan = make_scan(log, snapshot, columns, predicate, query, score=score, limit=limit)
     schema = spark_schema(snapshot.schema, scan.columns, SCORE if score else None, months=True)

@@ -7,13 +7,14 @@ so does every name that `docs/reference/options.md` lists; the names here are th
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from indextables.core.errors import OptionError
 from indextables.core.options import PREFIX, Options, split_list
 from indextables.core.options.bag import resolve
+from indextables.core.options.keys import OPTIONS
 from indextables.core.predicate.coerce import parse_time
 from indextables.core.values import micros
 
@@ -57,7 +58,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         raise OptionError(
             'no path is given: say where the table is, with load("s3://bucket/table") or option("path", …)'
         )
-    _known(texts)
+    check_known(texts, READ_OPTIONS, "a read")
     if "versionAsOf" in own and "timestampAsOf" in own:
         raise OptionError("versionAsOf and timestampAsOf both say which version is meant: keep one of them")
     return ReadOptions(
@@ -74,15 +75,19 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     )
 
 
-def _known(texts: Mapping[str, str]) -> None:
+def check_known(texts: Mapping[str, Any], names: Sequence[str], what: str) -> None:
     """Names without our prefix that nobody knows: our own are more likely meant than the table's."""
     for key in texts:
         if key.startswith(PREFIX) or resolve(key) is not None:
             continue
-        own = {name.lower(): name for name in READ_OPTIONS}
+        own = {name.lower(): name for name in names}
         near = difflib.get_close_matches(key, own, n=1, cutoff=0.6)
-        hint = f"did you mean {own[near[0]]}?" if near else f"a read has {', '.join(READ_OPTIONS[1:])} and {PREFIX}*"
-        raise OptionError(f"unknown option {key}, {hint}", option=key)
+        if near:
+            raise OptionError(f"unknown option {key}, did you mean {own[near[0]]}?", option=key)
+        if difflib.get_close_matches(key, OPTIONS, n=1):
+            continue  # the table's options say which of them is meant
+        listed = ", ".join(name for name in names if name != "path")
+        raise OptionError(f"unknown option {key}, {what} has {listed} and {PREFIX}*", option=key)
 
 
 def _whole(name: str, own: Mapping[str, str]) -> int | None:
@@ -116,6 +121,16 @@ def _columns(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
     try:
-        return tuple(split_list(text))
+        names = split_list(text)
     except ValueError:
         raise OptionError(f"columns is {text!r}, expected names with commas between them", option="columns") from None
+    return some_columns(names)
+
+
+def some_columns(names: Sequence[str]) -> tuple[str, ...]:
+    """At least one: batches without columns reach Spark without rows. Raises OptionError."""
+    if not names:
+        raise OptionError(
+            "columns names no column: name one at least, or use indextables.spark.count", option="columns"
+        )
+    return tuple(names)

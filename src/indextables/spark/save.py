@@ -49,19 +49,26 @@ def write(
     is in the table already is not written again, and the answer has `written=False`. Every row is in the table exactly once
     afterwards, or none is and this raises; after CommitOutcomeUnknown look into the table's history.
     """
-    if mode not in _MODES:
+    said = str(mode).lower()
+    if said not in _MODES:
         raise OptionError(f"mode is {mode!r}, expected one of {', '.join(_MODES)}")
+    if not hasattr(df, "mapInArrow"):
+        raise OptionError(f"write takes a DataFrame of Spark, not {type(df).__name__}")
     given = dict(options or {}) | {"path": str(url)}
     if partition_by is not None:
         given["partitionBy"] = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
     if replace_where is not None:
         given["replaceWhere"] = replace_where
     if txn is not None:
+        if not isinstance(txn, tuple | list) or len(txn) != 2:
+            raise OptionError(
+                f"txn is {txn!r}, expected the name of a writer and the number of its batch: ('loader', 7)"
+            )
         given |= {"txnAppId": txn[0], "txnVersion": txn[1]}
-    request = parse_request(given, overwrite=mode == "overwrite")
-    new_only = mode not in ("append", "overwrite")
+    request = parse_request(given, overwrite=said == "overwrite")
+    new_only = said not in ("append", "overwrite")
     if new_only and (version := _version(request)) is not None:
-        return _exists(request, mode, version)
+        return _exists(request, said, version)
     job = replace(request.begin(df.schema.json()), new_only=new_only)
     rows = as_months(df)
     size: AbstractContextManager[None] = nullcontext()
@@ -74,7 +81,7 @@ def write(
         version = _version(request)
         if version is None:
             raise
-        return _exists(request, mode, version)
+        return _exists(request, said, version)
     after_write(df.sparkSession, job, done)
     return done
 
@@ -97,13 +104,15 @@ def _exists(request: WriteRequest, mode: str, version: int) -> Commit:
 
 def _build(df: DataFrame, job: WriteJob, size: AbstractContextManager[None]) -> list[Built]:
     with plainly(), size:
-        answers = df.mapInArrow(_task(job), "built binary").collect()
+        # by number, because `mapInArrow` looks columns up by their names, and takes a dot in one for a path
+        numbered = df.toDF(*(f"c{number}" for number in range(len(df.columns))))
+        answers = numbered.mapInArrow(_task(job, df.columns), "built binary").collect()
     return [pickle.loads(bytes(row.built)) for row in answers]  # noqa: S301 - from our own tasks
 
 
-def _task(job: WriteJob) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _task(job: WriteJob, names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def build(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        built = pickle.dumps(job.build(batches))
+        built = pickle.dumps(job.build(batch.rename_columns(names) for batch in batches))
         yield pa.RecordBatch.from_arrays([pa.array([built], pa.binary())], names=["built"])
 
     return build

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from indextables.core.errors import OptionError
 from indextables.core.options import Options, split_list
 from indextables.log.actions import TxnAction
+from indextables.spark.options import check_known
 from indextables.table.write_job import Mode, WriteJob, begin_write
+
+WRITE_OPTIONS: Final = ("path", "partitionBy", "partitionOverwriteMode", "replaceWhere", "txnAppId", "txnVersion")
 
 
 @dataclass(frozen=True)
@@ -62,13 +65,15 @@ def parse_request(options: Mapping[str, Any], *, overwrite: bool) -> WriteReques
         )
     if where is not None and dynamic:
         raise OptionError("replaceWhere and partitionOverwriteMode=dynamic both say what is overwritten, keep one")
+    check_known(left, WRITE_OPTIONS, "a write")
     mode: Mode = "append" if not overwrite else "dynamic" if dynamic else "overwrite"
     return WriteRequest(str(url), mode, _columns(partition_by), where, txn, Options(left))
 
 
-def _dynamic(text: str | None) -> bool:
-    if text is None or text.strip().lower() in ("static", "dynamic"):
-        return text is not None and text.strip().lower() == "dynamic"
+def _dynamic(text: Any) -> bool:
+    said = "static" if text is None else str(text).strip().lower()
+    if said in ("static", "dynamic"):
+        return said == "dynamic"
     raise OptionError(f"partitionOverwriteMode is {text!r}, expected static or dynamic")
 
 

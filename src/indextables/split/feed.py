@@ -148,7 +148,8 @@ class _Column:
         return pc.if_else(fits, values, pa.scalar(None, values.type))
 
     def _floats(self, values: pa.Array) -> pa.Array:
-        numbers = pc.fill_null(pc.cast(values, pa.float64()), np.nan).to_numpy(zero_copy_only=False) + 0.0
+        with np.errstate(invalid="ignore"):  # a NaN that signals is a NaN
+            numbers = pc.fill_null(pc.cast(values, pa.float64()), np.nan).to_numpy(zero_copy_only=False) + 0.0
         finite = np.isfinite(numbers)
         self.inexact = int(finite.sum()) < len(values) - values.null_count
         texts, done = _float_texts(np.where(finite, numbers, 0.0))

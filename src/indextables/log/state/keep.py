@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.types import spark_json_to_arrow
 from indextables.core.values import column_from_text, is_text
 from indextables.log.state.bounds import partition_texts, type_of
 from indextables.log.state.compact import sum_of
@@ -65,11 +66,19 @@ class Kept:
         return found
 
 
+def _sorted_alike(state: State, schema: pa.Schema, columns: Sequence[str]) -> bool:
+    """Whether the partition columns had the same types when the manifests were written: bounds of texts are none of numbers."""
+    if state.metadata is None:
+        return False
+    before = spark_json_to_arrow(state.metadata.schema_string)
+    return all(type_of(before, column) == type_of(schema, column) for column in columns)
+
+
 def kept_manifests(
     log: TableLog, state: State, delta: Delta, schema: pa.Schema, columns: Sequence[str], most: int
 ) -> Kept | None:
     """The manifests that stay when a state is compacted into manifests of at most `most` entries; None where none can."""
-    if any(not item.typed for item in state.manifests):
+    if any(not item.typed for item in state.manifests) or not _sorted_alike(state, schema, columns):
         return None
     plan = _Plan.of(state.manifests, delta, schema, columns, most)
     if not plan.staying.any():
