@@ -14,6 +14,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests(STATE, "test_read_state_manifest"),
     ),
     Mutant(
+        "a-damaged-state-is-believed",
+        "log/state/read.py",
+        "    if said is not None:\n",
+        "    if said == b'':\n",
+        tests("test_damaged_files.py::", "test_a_flipped_bit_in_a_state_brings_no_file_back"),
+    ),
+    Mutant(
         "floor-not-written",
         "log/state/encode.py",
         '"timeTravelFloor": state.floor or None',

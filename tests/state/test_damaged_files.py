@@ -10,10 +10,11 @@ import pytest
 from indextables.core.errors import CorruptLog
 from indextables.log.avro.manifest import read_manifest, write_manifest
 from indextables.log.avro.schemas import FILE_ENTRY, STATE_MANIFEST
+from indextables.log.state.encode import encode_state
 from indextables.log.state.files import load_manifest
-from indextables.log.state.model import ManifestItem
+from indextables.log.state.model import ManifestItem, State
 from indextables.log.state.read import decode_state
-from log.support import LOG, MemoryStore, make_log
+from log.support import LOG, START_MS, MemoryStore, make_log
 from state.support import CODECS, as_entries, avro_bytes, entry, files_of, full_entry
 from state.test_foreign_files import STATE
 
@@ -145,3 +146,27 @@ def test_an_unknown_codec_is_named() -> None:
     data = avro_bytes(FILE_ENTRY, [entry(1)], "bzip2")
     with pytest.raises(CorruptLog, match="bzip2"):
         load(data, 1)
+
+
+def test_a_flipped_bit_in_a_state_brings_no_file_back() -> None:
+    """Nothing outside a state has a checksum of it, and its tombstones are texts that any bit could change."""
+    state = State(
+        version=7,
+        created_at=START_MS,
+        manifests=(ManifestItem("manifests/one.avro", num_entries=10, min_added_at_version=1, max_added_at_version=6),),
+        tombstones=frozenset(f"day=1/file-{number}.split" for number in range(20)),
+    )
+    data = encode_state(state, 3)
+    expected = decode_state("m", data, 7)
+    refused = 0
+    for bit in range(0, 8 * len(data), 3):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        try:
+            found = decode_state("m", bytes(damaged), 7)
+        except CorruptLog as error:
+            refused += "m " in str(error)
+        else:
+            assert set(found.tombstones) == set(expected.tombstones), bit
+            assert found.manifests == expected.manifests, bit
+    assert refused > len(data), "or hardly a bit of it matters"

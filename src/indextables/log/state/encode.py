@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+import xxhash
 
 from indextables.log.avro.container import write_container
 from indextables.log.avro.record import encode_record
 from indextables.log.avro.schemas import STATE_MANIFEST, STATE_MANIFEST_JSON
 from indextables.log.codec import to_json_object
 from indextables.log.state.model import ManifestItem, State
+
+HASH_KEY: Final = "indextables.stateHash"
+"""Where the file's header has the hash of its schema and its record."""
 
 
 def encode_state(state: State, level: int) -> bytes:
@@ -36,7 +40,15 @@ def encode_state(state: State, level: int) -> bytes:
         "commitTimestamp": state.commit_timestamp,
         "timeTravelFloor": state.floor or None,
     }
-    return write_container(STATE_MANIFEST_JSON, "zstandard", level, [(1, encode_record(STATE_MANIFEST, record))])
+    data = encode_record(STATE_MANIFEST, record)
+    return write_container(
+        STATE_MANIFEST_JSON, "zstandard", level, [(1, data)], lambda: {HASH_KEY: state_hash(STATE_MANIFEST_JSON, data)}
+    )
+
+
+def state_hash(schema_json: bytes, data: bytes) -> bytes:
+    """What a state says of itself, because nothing else does: a bit that flips in a tombstone would bring a removed file back."""
+    return f"xxh3:{xxhash.xxh3_64_hexdigest(schema_json + data)}".encode()
 
 
 def _item_record(item: ManifestItem) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from indextables.log.actions import MetadataAction, ProtocolAction, SkipAction, 
 from indextables.log.avro.container import read_container
 from indextables.log.avro.decode import decode_records
 from indextables.log.state.dead import Paths
+from indextables.log.state.encode import HASH_KEY, state_hash
 from indextables.log.state.model import ManifestItem, State
 
 
@@ -29,7 +30,13 @@ def decode_state(name: str, data: bytes, version: int) -> State:
 
 
 def _avro_record(name: str, data: bytes) -> dict[str, Any]:
-    records = decode_records(read_container(name, data), columnar=True)
+    container = read_container(name, data)
+    said = container.metadata.get(HASH_KEY)
+    if said is not None:
+        found = b"".join(data for _, data in container.records())
+        if said != state_hash(container.metadata.get("avro.schema", b""), found):
+            raise CorruptLog(f"{name} is damaged: its bytes are not those that its header has the hash of", object=name)
+    records = decode_records(container, columnar=True)
     if len(records) != 1 or not isinstance(records[0], dict):
         raise CorruptLog(f"{name} is not a state: it has {len(records)} records, not one", object=name)
     record: dict[str, Any] = records[0]
