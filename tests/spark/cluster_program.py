@@ -122,8 +122,8 @@ def worker_killed_after_upload(spark: SparkSession, home: Path) -> dict[str, Any
     url, marker = str(home / "worker-killed"), home / "died"
     real = save._task
 
-    def dying(job: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-        task = real(job)
+    def dying(job: Any, names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+        task = real(job, names)
 
         def build(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             built = list(task(batches))
