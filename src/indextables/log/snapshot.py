@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from indextables.core import options as opt
+from indextables.core.cached import cached_property
 from indextables.core.errors import OptionError
 from indextables.core.predicate import Predicate
 from indextables.core.types import spark_json_to_arrow

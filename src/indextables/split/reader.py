@@ -13,13 +13,13 @@ neither in the rows nor in the index, but in what comes out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from indextables.core.aggregate import Aggregate
+from indextables.core.cached import cached_property
 from indextables.core.errors import CorruptSplit, ObjectNotFound, SplitError
 from indextables.core.predicate import (
     FALSE,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import pyarrow as pa
 
+from indextables.core.cached import cached_property
 from indextables.split.rows import empty_columns
 
 

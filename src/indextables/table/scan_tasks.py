@@ -14,7 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from indextables.core import options as opt
 from indextables.core.aggregate import Aggregate
+from indextables.core.cached import cached_property
 from indextables.core.errors import OptionError, SchemaError, TableReplaced
 from indextables.core.options import Options
 from indextables.core.predicate import Predicate

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from indextables.core import options as opt
+from indextables.core.cached import cached_property
 from indextables.core.types import spark_json_to_arrow
 from indextables.log.actions import AddAction
 from indextables.log.snapshot import Snapshot

@@ -9,10 +9,10 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from indextables.cli.errors import OutputFailed
+from indextables.core.cached import cached_property
 
 if TYPE_CHECKING:
     from rich.console import Console

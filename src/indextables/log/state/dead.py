@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.cached import cached_property
 from indextables.log.avro.settle import integers
 
 Numbers = npt.NDArray[np.int64]
