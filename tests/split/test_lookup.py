@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -154,6 +156,39 @@ def test_a_column_with_an_index_of_its_values_is_asked_there() -> None:
     options = {"spark.indextables.indexing.lookupfields": "id"}
     predicate = fold(parse_predicate("id = 7", SCHEMA), {})
     assert columns(table, KeptNumbers(), [], options).look_up(predicate) is None
+
+
+def test_threads_that_want_the_same_column_read_it_once() -> None:
+    threads, reads = 8, list[str]()
+    kept, begun, go_on = KeptNumbers(), threading.Event(), threading.Event()
+
+    def slow() -> Numbers:
+        reads.append("slow")
+        begun.set()
+        assert go_on.wait(30)
+        return Numbers(pa.array([1, 2]))
+
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = [pool.submit(kept.read, "slow", slow) for _ in range(threads - 1)]
+        assert begun.wait(30)
+        other = pool.submit(kept.read, "other", lambda: Numbers(pa.array([3])))
+        assert other.result(30).nbytes == 8  # it did not wait for the slow one
+        go_on.set()
+        found = [each.result(30) for each in waiting]
+    assert reads == ["slow"]
+    assert all(each is found[0] for each in found)
+    assert not kept._turns
+
+
+def test_a_column_that_cannot_be_read_is_tried_again() -> None:
+    def fail() -> Numbers:
+        raise OSError("gone")
+
+    kept = KeptNumbers()
+    with pytest.raises(OSError, match="gone"):
+        kept.read("id", fail)
+    assert kept.read("id", lambda: Numbers(pa.array([1]))).nbytes == 8
+    assert not kept._turns
 
 
 def test_no_more_is_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,15 @@ def _open(directory: Path | None, max_bytes: int) -> IndexCache:
         return _OPEN[place]
 
 
+def _after_fork() -> None:
+    """Leases and counts are the parent's, and so is whoever held a lock."""
+    global _OPEN, _OPEN_LOCK
+    _OPEN, _OPEN_LOCK = {}, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 def _home() -> Path:
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (base if base.is_absolute() else Path("~/.cache").expanduser()).absolute() / "indextables"

@@ -88,6 +88,22 @@ class KeptNumbers:
         self._columns: OrderedDict[Hashable, Numbers] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
+        self._turns: dict[Hashable, threading.Lock] = {}
+
+    def read(self, mark: Hashable, read: Callable[[], Numbers]) -> Numbers:
+        """A column that is not here yet. Who asks first reads it, the others wait for that, and not for other columns."""
+        with self._lock:
+            turn = self._turns.setdefault(mark, threading.Lock())
+        with turn:
+            try:
+                found = self.get(mark)
+                if found is None:
+                    found = read()
+                    self.put(mark, found)
+                return found
+            finally:
+                with self._lock:
+                    self._turns.pop(mark, None)
 
     def get(self, mark: Hashable) -> Numbers | None:
         """A column, if it is here."""
@@ -146,8 +162,7 @@ class Columns:
         if numbers is None:
             if not self._worth_reading(column, runs):
                 return None
-            numbers = Numbers(self.read(column.name))
-            self.kept.put(mark, numbers)
+            numbers = self.kept.read(mark, lambda: Numbers(self.read(column.name)))
         return numbers.rows_in(runs)
 
     def _worth_reading(self, column: Column, runs: Sequence[Run]) -> bool:

@@ -62,6 +62,8 @@ SMALL: Final = 8192
 """Rows that Vortex decodes as one chunk: finding out which of them are wanted saves nothing."""
 _BATCH_BYTES: Final = 1 << 26
 _LEAST_ROWS: Final = 256
+_MOST_SHAPES: Final = 32
+"""Of the combinations of columns that were asked for. A thousand readers are kept."""
 
 
 class SplitReader:
@@ -426,6 +428,8 @@ class SplitReader:
         if shape is None:
             fields = pa.schema([self._schema.field(name) for name in names])
             stored = tuple(name for name in names if name not in self._constants)
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
             shape = self._shapes[names] = Shape(fields, stored, self._constants)
         return shape
 

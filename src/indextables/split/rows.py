@@ -13,6 +13,7 @@ Errors of the store cross Vortex as text. They are kept on this side and raised 
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,6 +49,8 @@ _FILE_BYTES: Final = 1 << 30
 _FEW_ROWS: Final = 6
 _CACHE_BYTES: Final = 1 << 28
 _KEPT_ERRORS: Final = 64
+_MOST_SELECTIONS: Final = 32
+"""Each has prepared scans, and a table of many columns can be asked for any of their combinations."""
 
 
 def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> tuple[RowsFile, ...]:
@@ -393,6 +396,8 @@ class Rows:
                 if self.schema.get_field_index(name) < 0:
                     raise SplitError(f"{self._pages.where} has no column {name}", split=self._key, column=name)
             found = _Columns.of(names, self.schema, self._stored)
+            if len(self._selections) >= _MOST_SELECTIONS:
+                self._selections.clear()
             self._selections[names] = found
         return found
 
@@ -450,11 +455,20 @@ _cache_lock = threading.Lock()
 
 def _segment_cache() -> Any:
     """One for all splits of the process: each of their own would grow to the same size."""
-    global _cache  # noqa: PLW0603 - made on first use, because Vortex does not survive a fork
+    global _cache  # noqa: PLW0603 - made on first use, because few processes that import this read rows
     with _cache_lock:
         if _cache is None:
             _cache = vx.SegmentCache(_CACHE_BYTES)
         return _cache
+
+
+def _after_fork() -> None:
+    """Whoever held one of its locks is gone, and ours may be taken, too."""
+    global _cache, _cache_lock
+    _cache, _cache_lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 __all__ = ["BATCH_ROWS", "Rows", "empty_columns", "write_rows"]
