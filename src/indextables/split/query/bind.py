@@ -54,8 +54,8 @@ _LONGEST_LOOSE: Final = 10
 """Words that may be moved: how long Tantivy looks for them grows with every one."""
 _MOST_MOVES: Final = 100
 _LAST_ADDRESS: Final = 2**128 - 1
-_NUMBER: Final = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
-_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
+_NUMBER: Final = re.compile(r"-?\d{1,40}(\.\d{1,40})?", re.ASCII)
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 """What Tantivy takes for a date inside JSON: RFC 3339."""
 
 
@@ -380,8 +380,8 @@ class _Binder:
             )
 
     def _normal(self, text: str, field: FieldMapping) -> str:
-        """A part of a word, as the words of the field are written."""
-        return text if field.tokenizer in ("raw", "whitespace") else text.lower()
+        """A part of a word, as the words of the field are written: each letter is made small by itself, the last sigma too."""
+        return text if field.tokenizer in ("raw", "whitespace") else "".join(letter.lower() for letter in text)
 
     def _pattern(self, regex: str, span: Span, field: FieldMapping) -> Pattern:
         if len(regex) > _LONGEST_PATTERN:

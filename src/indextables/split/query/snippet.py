@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
 from typing import Final
 
 from indextables.split.index import analyzer
@@ -18,8 +20,8 @@ LENGTH: Final = 160
 """Characters of a snippet."""
 _LONGEST_TEXT: Final = 100_000
 """Characters that are looked at."""
-_PIECES: Final = {"whitespace": re.compile(r"\S+"), "raw": re.compile(r"(?s).+")}
-_WORD: Final = re.compile(r"[^\W_]+")
+_PIECES: Final = {"whitespace": re.compile(r"[^ \t\n\r\f]+"), "raw": re.compile(r"(?s).+")}
+_WORD: Final = re.compile(r"[A-Za-z0-9]+")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Highlighter:
     def __init__(self, query: Bound, field: FieldMapping, max_token_length: int) -> None:
         self._tests = list(_tests(query, field.column))
         self._analyze = analyzer(field.tokenizer or "raw", max_token_length).analyze
-        self._pieces = _PIECES.get(field.tokenizer or "raw", _WORD)
+        self._pieces = _PIECES.get(field.tokenizer or "raw")
 
     def snippet(self, text: str | None, length: int = LENGTH) -> Snippet | None:
         """The part with the most different words of the query, as early as possible. Without any, the beginning."""
@@ -48,11 +50,25 @@ class Highlighter:
         return Snippet(text[start:end], inside)
 
     def _found(self, text: str) -> Iterator[tuple[int, int, str]]:
-        for piece in self._pieces.finditer(text):
-            for word in self._analyze(piece.group()):
+        for start, end in self._runs(text):
+            for word in self._analyze(text[start:end]):
                 if any(test(word) for test in self._tests):
-                    yield piece.start(), piece.end(), word
+                    yield start, end, word
                     break
+
+    def _runs(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where words can be. What belongs to one in other scripts, such as vowel signs, Tantivy knows and Python does not."""
+        if self._pieces is not None or text.isascii():
+            return (piece.span() for piece in (self._pieces or _WORD).finditer(text))
+        groups = groupby(range(len(text)), lambda at: _is_letter(text[at]))
+        places = (list(group) for is_word, group in groups if is_word)
+        return ((group[0], group[-1] + 1) for group in places)
+
+
+@cache
+def _is_letter(letter: str) -> bool:
+    """Whether tokenizers that cut at everything else take a character for a part of a word."""
+    return bool(analyzer("default", 255).analyze(letter))
 
 
 def _window(text: str, found: Sequence[tuple[int, int, str]], length: int) -> tuple[int, int]:
