@@ -1,7 +1,8 @@
 """What this process remembers of logs it has read.
 
-Log objects never change once written, so a version file's content is remembered under the table's id and its number, never
-under the path alone: a table dropped and created again at the same place shares nothing with its predecessor. The newest
+Log objects never change once written, so a version file's content is remembered under the table's id, its URL and its number.
+Not without the id: a table dropped and created again at the same place shares nothing with its predecessor. Not without the URL:
+a copy of a table has its id, and goes its own way. The newest
 snapshot of a URL is remembered too, but only as a place to start from: it is refreshed (two requests) before anybody sees
 it, unless the caller asks for bounded staleness.
 

@@ -68,7 +68,7 @@ def load_checkpoint(log: TableLog, version: int, found: StoredObject, table_id: 
 
     Raises CorruptLog when it cannot be used, ObjectNotFound when a part is gone, NotThisTable when it is another table's.
     """
-    key = (table_id, version, found.meta.etag)
+    key = (table_id, log.url, version, found.meta.etag)
     ttl = log.options[opt.TRANSACTION_CACHE_EXPIRATION_SECONDS]
     if log.caching and table_id is not None:
         known: Snapshot | None = log.cache.get("checkpoint", key, now=log.clock.boot(), ttl_seconds=ttl)

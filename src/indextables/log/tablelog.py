@@ -118,7 +118,7 @@ class TableLog:
                 return self.read_version(version)
             known: VersionFile | None = self.cache.get(
                 "version",
-                (table_id, version),
+                (table_id, self.url, version),
                 now=self.clock.boot(),
                 ttl_seconds=self.options[opt.TRANSACTION_CACHE_EXPIRATION_SECONDS],
             )
@@ -134,7 +134,7 @@ class TableLog:
     def remember_version(self, table_id: str, found: VersionFile) -> None:
         """Keep a version file's content for whoever asks next."""
         if self.caching and found.belongs_to(table_id):
-            self.cache.put("version", (table_id, found.version), found, now=self.clock.boot())
+            self.cache.put("version", (table_id, self.url, found.version), found, now=self.clock.boot())
 
     def side_by_side(self, calls: Sequence[Callable[[], T]]) -> list[T]:
         """Run reads in parallel, bounded in number and in time."""
