@@ -188,6 +188,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests(WRITER, "test_write_with_zstd_compression"),
     ),
     Mutant(
+        "zstd-sizes-are-believed",
+        "log/avro/container.py",
+        "return size if size <= most and at",
+        "return size if at",
+        ("test_zstd_frames.py::test_a_size_that_is_a_lie_takes_no_memory",),
+    ),
+    Mutant(
+        "zstd-frames-that-are-followed",
+        "log/avro/container.py",
+        "(4 if flags & 0x04 else 0) == len(data)",
+        "(4 if flags & 0x04 else 0) <= len(data)",
+        ("test_zstd_frames.py::test_several_frames_are_one_after_the_other",),
+    ),
+    Mutant(
         "snappy-without-checksum",
         "log/avro/container.py",
         'return body + struct.pack(">I", zlib.crc32(data))',

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from effort import examples
 from indextables.core.values import from_text, to_text
 from indextables.log.state.bounds import partition_bounds, partition_order
-from indextables.log.state.compact import cut_at_partitions
+from indextables.log.state.compact import cut_evenly
 from predicate_data import VALUES
 from state.support import entry, files_of
 
@@ -147,21 +148,26 @@ def test_files_are_in_the_order_of_their_partitions(data: st.DataObject) -> None
     sizes=st.lists(st.integers(1, 30), max_size=20),
     most=st.integers(1, 40),
 )
-def test_pieces_are_cut_at_borders(sizes: list[int], most: int) -> None:
+def test_pieces_are_even_and_cut_at_borders(sizes: list[int], most: int) -> None:
     rows = sum(sizes)
     files = pa.table({"row": np.arange(rows)})
     starts = np.cumsum([0, *sizes])[: len(sizes)].astype(np.int64)
-    pieces = cut_at_partitions(files, starts, most)
+    pieces = cut_evenly(files, starts, most)
     lengths = [piece.num_rows for piece in pieces]
     assert [row for piece in pieces for row in piece["row"].to_pylist()] == list(range(rows))
     assert all(0 < length <= most for length in lengths)
-    assert all(2 * length >= most for length in lengths[:-1]), "no piece but the last is less than half full"
-    borders = {*starts.tolist(), rows}
+    assert len(lengths) == -(-rows // most), "as few as possible"
+    assert all(2 * length >= most for length in lengths) or 2 * rows < most, "none is less than half full"
+    if not starts[1:].size:
+        assert max(lengths, default=0) - min(lengths, default=0) <= 1, "without borders, as even as can be"
     ends = np.cumsum(lengths).tolist()
-    for begin, end in zip([0, *ends], ends, strict=False):
-        allowed = [b for b in borders if begin + (most + 1) // 2 <= b <= begin + most]
-        if end < rows:
-            assert end == (max(allowed) if allowed else begin + most), "the last border that leaves it half full"
+    for number, (begin, end) in enumerate(pairwise([0, *ends])):
+        left = len(lengths) - number - 1
+        low = max(begin + (most + 1) // 2, rows - left * most)
+        high = min(begin + most, rows - left * ((most + 1) // 2))
+        allowed = [border for border in starts.tolist() if low <= border <= high]
+        if left and allowed:
+            assert end in allowed, "a border, where one leaves all pieces half full"
 
 
 def test_a_decimal_that_is_written_otherwise_is_the_same_number() -> None:

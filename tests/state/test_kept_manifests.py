@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +16,7 @@ from indextables.core.errors import LogWarning
 from indextables.log.actions import AddAction
 from indextables.log.files import files_table
 from indextables.log.snapshot import Snapshot
-from indextables.log.state.keep import cut_evenly, kept_manifests
+from indextables.log.state.keep import kept_manifests
 from indextables.log.state.model import State
 from indextables.log.state.plan import Delta
 from indextables.log.state.write import StateWritten, fragments
@@ -252,18 +251,6 @@ def test_any_history(data: st.DataObject) -> None:
         if done.kind == "compacted":
             assert done.state.total_bytes == sum(model.values())
             assert done.state.num_files == len(model)
-
-
-@QUICK
-@given(most=st.integers(1, 12), sizes=st.lists(st.integers(1, 9), max_size=12))
-def test_even_pieces(most: int, sizes: list[int]) -> None:
-    starts = np.cumsum([0, *sizes[:-1]]) if sizes else np.zeros(0, np.int64)
-    rows = pa.table({"n": np.arange(sum(sizes))})
-    pieces = cut_evenly(rows, starts, most)
-    assert [n for piece in pieces for n in piece["n"].to_pylist()] == list(range(sum(sizes)))
-    assert all(0 < piece.num_rows <= most for piece in pieces)
-    if sum(sizes) * 2 >= most:
-        assert all(piece.num_rows * 2 >= most for piece in pieces)
 
 
 def test_grown_tables_share_what_stays() -> None:

@@ -14,7 +14,7 @@ from indextables.core.predicate import Predicate, parse_predicate
 from indextables.core.values import to_text
 from indextables.log.skipping import prune_files
 from indextables.log.state.bounds import partition_bounds, partition_order
-from indextables.log.state.compact import cut_at_partitions
+from indextables.log.state.compact import cut_evenly
 from indextables.log.state.files import may_hold
 from indextables.log.state.model import TYPED, ManifestItem
 from predicate_data import SCHEMA as ALL
@@ -96,7 +96,7 @@ def test_no_manifest_with_a_matching_file_is_left_out(writer: str, data: st.Data
         entries.append(entry(number, path=f"f{number}", partitionValues=values))
     files = files_of(entries)
     ordered, starts = partition_order(files, SCHEMA, columns)
-    pieces = cut_at_partitions(ordered, starts, data.draw(st.integers(1, 4)))
+    pieces = cut_evenly(ordered, starts, data.draw(st.integers(1, 4)))
     read = [piece for piece in pieces if may_hold(item(piece, columns, writer), predicate, SCHEMA)]
     found = {path for piece in read for path in piece["path"].to_pylist()}
     whole = set(prune_files(files, predicate, SCHEMA, columns)["path"].to_pylist())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,8 @@ files whose checksum was compared."""
 _FEW = 70
 _SMALL = 1000
 _FEW_COLUMNS = 6
-_ROWS_PER_THREAD = 18_000
-_BLOCKS_ALIKE = 4
+_ROWS_PER_THREAD = 22_000
+_BLOCKS_ALIKE = 6
 """Blocks that are read at once where records are alike. More make larger groups, and take more memory than a cache has."""
 _NULLABLE = frozenset(field.name for field in FILE_SCHEMA if field.nullable)
 _EARLY = ("path", "partitionValues")
@@ -196,27 +197,27 @@ def _read_in_step(
 
 def _groups(container: Container) -> Iterator[tuple[Sequence[Block], int]]:
     """Blocks that are decoded by one thread, and the number of their first record."""
-    blocks: list[Block] = []
-    first = count = 0
-    for block in container.blocks:
-        if blocks and count + block.count > _ROWS_PER_THREAD:
-            yield blocks, first
-            blocks, first, count = [], first + count, 0
-        blocks.append(block)
-        count += block.count
-    if blocks:
+    first = 0
+    for blocks in _evenly(container.blocks, -(-container.count // _ROWS_PER_THREAD)):
         yield blocks, first
+        first += sum(block.count for block in blocks)
+
+
+def _evenly(blocks: Sequence[Block], parts: int) -> Iterator[Sequence[Block]]:
+    """So many parts, none of which is empty or has two blocks more than another: a thread that gets less waits for the others."""
+    parts = min(parts, len(blocks))
+    ends = [number * len(blocks) // parts for number in range(parts + 1)]
+    return (blocks[begin:end] for begin, end in pairwise(ends))
 
 
 def _pieces(
     container: Container, reader: Lockstep | Alike, schema: pa.Schema, blocks: Sequence[Block], lengths: Numbers
 ) -> pa.Table:
     """Some blocks: one by one, or several at once where that makes larger groups of records that are alike."""
-    pieces = [schema.empty_table()]
+    pieces = []
     at = 0
-    step = _BLOCKS_ALIKE if isinstance(reader, Alike) else 1
-    for number in range(0, len(blocks), step):
-        some = blocks[number : number + step]
+    at_once = _BLOCKS_ALIKE if isinstance(reader, Alike) else 1
+    for some in _evenly(blocks, -(-len(blocks) // at_once)):
         count = sum(block.count for block in some)
         data = _unpacked(container, some, lengths[at : at + count])
         columns = reader.read(data, lengths[at : at + count])
@@ -228,7 +229,7 @@ def _pieces(
                 for f in schema
             ]
             pieces.append(pa.Table.from_arrays(whole, schema=schema))
-    table = pa.concat_tables(pieces)
+    table = pa.concat_tables(pieces) if pieces else schema.empty_table()
     return table if RECORD_FIELD.name in schema.names else settled(table)
 
 

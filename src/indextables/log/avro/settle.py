@@ -17,13 +17,14 @@ _WIDEST = 8
 
 
 def settled(table: pa.Table) -> pa.Table:
-    """The same rows in one chunk."""
+    """The same rows in one chunk: in the one that they are in, or copied into one."""
     columns = []
     for field, column in zip(table.schema, table.columns, strict=True):
         if column.null_count == len(column):
             columns.append(nothing(len(column), field.type))
         else:
-            columns.append(_with_shared_keys(field, column.combine_chunks()))
+            whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+            columns.append(_with_shared_keys(field, whole))
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 

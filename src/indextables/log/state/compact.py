@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +18,8 @@ from indextables.log.state.files import last_of_each_path, load_manifest
 from indextables.log.state.model import State
 from indextables.log.state.plan import Delta
 from indextables.log.tablelog import TableLog
+
+Numbers = npt.NDArray[np.int64]
 
 COLUMNS = ("path", "partitionValues", "size", "docMappingRef", "addedAtVersion")
 """By which files are gathered, sorted, cut and described."""
@@ -40,21 +42,21 @@ def live_records(log: TableLog, state: State, delta: Delta, without: Collection[
     return with_null_fields(last_of_each_path(pa.concat_tables(tables)), empty)
 
 
-def cut_at_partitions(files: pa.Table, starts: np.ndarray[Any, np.dtype[np.int64]], most: int) -> list[pa.Table]:
-    """Pieces of at most `most` rows.
-
-    Each ends at the last partition border that leaves it at least half full, so that a partition is in as few manifests as
-    possible, and no piece counts as a fragment to be compacted again.
+def cut_evenly(files: pa.Table, starts: Numbers, most: int) -> list[pa.Table]:
+    """Pieces of at most `most` rows, none less than half full if the files are enough for that, so that no piece counts as a
+    fragment to be compacted again, and about as many in each, so that none takes much longer than the others to write and to
+    read. They end at partition borders where one is at hand: then a partition is in as few manifests as possible.
     """
     pieces: list[pa.Table] = []
-    begin = 0
+    begin, least = 0, (most + 1) // 2
     while begin < files.num_rows:
-        end = begin + most
-        if end < files.num_rows:
-            border = int(starts[np.searchsorted(starts, end, "right") - 1])
-            if border - begin >= (most + 1) // 2:
-                end = border
-        end = min(end, files.num_rows)
+        left = files.num_rows - begin
+        count = -(-left // most)
+        target = begin + -(-left // count)
+        lowest = max(begin + least, files.num_rows - (count - 1) * most)
+        highest = min(begin + most, files.num_rows - (count - 1) * least)
+        borders = starts[np.searchsorted(starts, lowest) : np.searchsorted(starts, highest, side="right")]
+        end = int(borders[np.abs(borders - target).argmin()]) if count > 1 and len(borders) else target
         pieces.append(files.slice(begin, end - begin))
         begin = end
     return pieces

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from indextables.core.types import spark_json_to_arrow
 from indextables.core.values import column_from_text, is_text
 from indextables.log.state.bounds import partition_texts, type_of
-from indextables.log.state.compact import sum_of
+from indextables.log.state.compact import cut_evenly, sum_of
 from indextables.log.state.dead import Dead
 from indextables.log.state.files import load_manifest
 from indextables.log.state.model import ManifestItem, State
@@ -183,22 +183,3 @@ class _Plan:
         """Those that stay, by their values."""
         numbers = np.flatnonzero(self.staying)
         return numbers[np.argsort(self.low[numbers], kind="stable")]
-
-
-def cut_evenly(files: pa.Table, starts: Numbers, most: int) -> list[pa.Table]:
-    """Pieces of at most `most` rows, none less than half full if the files are enough for that: those between manifests that
-    stay must not leave a remainder each. They end at partition borders where one is at hand.
-    """
-    pieces: list[pa.Table] = []
-    begin, least = 0, (most + 1) // 2
-    while begin < files.num_rows:
-        left = files.num_rows - begin
-        count = -(-left // most)
-        target = begin + -(-left // count)
-        lowest = max(begin + least, files.num_rows - (count - 1) * most)
-        highest = min(begin + most, files.num_rows - (count - 1) * least)
-        borders = starts[np.searchsorted(starts, lowest) : np.searchsorted(starts, highest, side="right")]
-        end = int(borders[np.abs(borders - target).argmin()]) if count > 1 and len(borders) else target
-        pieces.append(files.slice(begin, end - begin))
-        begin = end
-    return pieces

@@ -42,7 +42,7 @@ from indextables.log.pointer import Pointer, write_pointer
 from indextables.log.protocol import check_writable
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.bounds import partition_bounds, partition_order
-from indextables.log.state.compact import cut_at_partitions, live_records, normalised_schemas, sum_of
+from indextables.log.state.compact import cut_evenly, live_records, normalised_schemas, sum_of
 from indextables.log.state.encode import encode_state
 from indextables.log.state.files import StateFiles, checksum, load_manifest
 from indextables.log.state.keep import kept_manifests
@@ -293,7 +293,7 @@ def _as_it_is(item: ManifestItem, version: int) -> ManifestItem:
 def _sorted_pieces(log: TableLog, snapshot: Snapshot, files: pa.Table) -> list[pa.Table]:
     columns = snapshot.metadata.partition_columns
     ordered, starts = partition_order(files, snapshot.schema, columns)
-    return cut_at_partitions(ordered, starts, log.options[opt.STATE_ENTRIES_PER_MANIFEST])
+    return cut_evenly(ordered, starts, log.options[opt.STATE_ENTRIES_PER_MANIFEST])
 
 
 def _write_all(log: TableLog, snapshot: Snapshot, pieces: list[pa.Table]) -> list[ManifestItem]:
