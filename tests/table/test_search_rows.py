@@ -10,6 +10,11 @@ import pyarrow as pa
 import pytest
 
 from indextables import Table
+from indextables.errors import SplitError
+from indextables.split.cache import IndexCache
+from indextables.table.plain import plain_batch, plain_rows
+from split.reader_support import reader as open_reader
+from split.reader_support import write
 
 SCHEMA = pa.schema(
     [
@@ -77,3 +82,67 @@ def test_the_same_rows_after_a_merge(table: Table, tmp_path: Path) -> None:
     assert found.drop_columns(["_score"]).to_pylist() == [
         {name: row(number)[name] for name in FLAT} for number in found.column("id").to_pylist()
     ]
+
+
+@pytest.mark.parametrize("columns", [None, FLAT, ["text"], ["day"], [], ["cost", "single", "id"], ["id", "day"]])
+@pytest.mark.parametrize("query", ["id:7", "id:[3 TO 9]", "id:[0 TO 99]", "id:[0 TO 100]", "text:hay", "id:1000"])
+def test_rows_of_a_scan(table: Table, columns: list[str] | None, query: str) -> None:
+    """Few rows come as one batch of several splits, many by split; of both kinds each comes once, with its values."""
+    names = SCHEMA.names if columns is None else columns
+    expected = [number for number in range(400) if _finds(query, number)]
+    assert table.count(query=query) == len(expected)
+    batches = list(table.scan(columns, query=query))
+    assert sum(batch.num_rows for batch in batches) == len(expected)
+    assert all(batch.num_rows for batch in batches)
+    for batch in batches:
+        batch.validate(full=True)
+        assert batch.schema.names == names
+    found = [value for batch in batches for value in batch.to_pylist()]
+    ids = [value["id"] for value in table.scan(["id"], query=query).read_all().to_pylist()]
+    assert sorted(ids) == expected
+    assert found == [{name: row(number)[name] for name in names} for number in ids]
+    for limit in (1, 5, 101):
+        assert table.scan(["id"], query=query, limit=limit).read_all().column("id").to_pylist() == ids[:limit]
+
+
+def _finds(query: str, number: int) -> bool:
+    if query == "text:hay":
+        return number % 5 > 0
+    low, _, high = query.removeprefix("id:").strip("[]").partition(" TO ")
+    return int(low) <= number <= int(high or low)
+
+
+def test_a_split_without_a_column_has_its_rows_in_another_way(tmp_path: Path) -> None:
+    """The table got the column later: there it is null, and not among what is stored."""
+    schema = pa.schema([("id", pa.int64()), ("new", pa.string())])
+    cache = IndexCache(tmp_path / "cache", 1 << 30)
+    old, new = (
+        open_reader(tmp_path, *write(tmp_path, data), schema, cache)
+        for data in (pa.table({"id": [1, 2]}), pa.table({"id": [3, 4], "new": ["a", None]}))
+    )
+    assert plain_rows([(old, [0]), (new, [1])], schema.names) is None
+    for split, numbers, expected in (
+        (old, [0, 1], [{"id": 1, "new": None}, {"id": 2, "new": None}]),
+        (new, [0, 1], [{"id": 3, "new": "a"}, {"id": 4, "new": None}]),
+    ):
+        rows = plain_rows([(split, numbers)], schema.names)
+        assert rows is not None
+        assert plain_batch(rows, schema).to_pylist() == expected
+        assert plain_batch(rows[::-1], schema).to_pylist() == expected[::-1]
+    together = plain_rows([(old, [1]), (new, [0])], ["id"])
+    assert together is not None
+    assert plain_batch(together, schema.empty_table().select(["id"]).schema).to_pylist() == [{"id": 2}, {"id": 3}]
+
+
+def test_a_split_that_is_gone_costs_no_row_before_it(tmp_path: Path) -> None:
+    options = {"spark.indextables.indexing.typemap.text": "text"}
+    schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
+    found = Table.create(tmp_path / "t", schema, options=options)
+    for start in range(0, 30, 10):
+        found.append(pa.table({"id": range(start, start + 10), "text": ["needle"] * 10}, schema))
+    paths = found.files().column("path").to_pylist()
+    (tmp_path / "t" / paths[1]).unlink()
+    reader = Table.open(tmp_path / "t").scan(query="text:needle")
+    assert reader.read_next_batch().num_rows == 10
+    with pytest.raises(SplitError, match="is missing, and the table has rows in it"):
+        reader.read_next_batch()

@@ -112,7 +112,7 @@ def _placed(numbers: RowNumbers, named: RowNumbers, sources: Sequence[Source], s
 
 
 def _checked(numbers: RowNumbers, rows: int, split: str) -> RowNumbers:
-    if len(numbers) and (numbers[0] < 0 or numbers[-1] >= rows or np.any(numbers[1:] <= numbers[:-1])):
+    if len(numbers) and (numbers[0] < 0 or numbers[-1] >= rows or (numbers[1:] <= numbers[:-1]).any()):
         _corrupt(split, f"its index names a row twice, or one that is not among its {rows} rows")
     return numbers
 

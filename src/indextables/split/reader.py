@@ -158,7 +158,9 @@ class SplitReader:
         """Rows by number, ascending, with these columns of the table. Raises SplitError."""
         return self._naming(lambda: self._rows_by_number(np.asarray(numbers, np.int64), columns))
 
-    def values(self, numbers: Sequence[int], columns: Sequence[str]) -> tuple[Shape, list[dict[str, Any]]] | None:
+    def values(
+        self, numbers: Sequence[int] | RowNumbers, columns: Sequence[str]
+    ) -> tuple[Shape, list[dict[str, Any]]] | None:
         """A few rows as plain values of what is stored, and how they become the table's; None where they are to be taken."""
         shape = self._shape(columns)
         found = self._naming(lambda: self._rows.values(np.asarray(numbers, np.int64), shape.stored))

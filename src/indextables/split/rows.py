@@ -30,6 +30,8 @@ from indextables.core.batches import pieces
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError, StorageError
 from indextables.core.predicate import Constant, Predicate, columns_of, evaluate
 from indextables.core.types import spark_json_to_arrow
+from indextables.split import blocks
+from indextables.split.blocks import BLOCK_ROWS
 from indextables.split.container import Pages, RowsFile
 from indextables.split.footer import Footer, Part
 from indextables.split.forms import from_stored, stored_schema, to_stored
@@ -41,12 +43,15 @@ _Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 BATCH_ROWS: Final = 1 << 16
 """Rows that Vortex decodes at a time in a scan: fewer cost more per row, more do not fit the processor's caches."""
 
-_BLOCK_ROWS: Final = 8192
 _BLOCK_BYTES: Final = 1 << 26
 _FILE_BYTES: Final = 1 << 30
 """No file holds more: its rows fit into one batch, whose texts must stay below 2 GiB."""
 
-_FEW_ROWS: Final = 6
+_FEW_ROWS: Final = 48
+_FEW_BLOCKS: Final = 10
+"""Of which rows are read one by one, unless more of them lie ready."""
+_RUN_ROWS: Final = 6
+"""Fewer neighbours are read one by one, too."""
 _CACHE_BYTES: Final = 1 << 28
 _KEPT_ERRORS: Final = 64
 _MOST_SELECTIONS: Final = 32
@@ -95,7 +100,7 @@ class _Feed:
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         self._given = schema
         self.schema = stored_schema(schema)
-        self._pieces = (piece for batch in batches for piece in pieces(batch, _BLOCK_ROWS, _BLOCK_BYTES))
+        self._pieces = (piece for batch in batches for piece in pieces(batch, BLOCK_ROWS, _BLOCK_BYTES))
         self._next: pa.RecordBatch | None = None
         self.rows = 0
         self.exhausted = False
@@ -111,7 +116,7 @@ class _Feed:
                 self._next = None
                 total += size
                 rows += batch.num_rows
-                block = size if rows // _BLOCK_ROWS > (rows - batch.num_rows) // _BLOCK_ROWS else block + size
+                block = size if rows // BLOCK_ROWS > (rows - batch.num_rows) // BLOCK_ROWS else block + size
                 self.rows += batch.num_rows
                 yield batch
             self.exhausted = True
@@ -206,7 +211,7 @@ class _Columns:
 
     def columns(self, values: Sequence[Mapping[str, Any]]) -> list[pa.Array]:
         """Rows as columns, in the types of the row store."""
-        return [pa.array([value[each.name] for value in values], each.type) for each in self.stored]
+        return list(pa.array(values, pa.struct(list(self.stored))).flatten())
 
     def restored(self, columns: list[pa.Array], rows: int) -> pa.RecordBatch:
         """A batch of what came from the row store, where texts may have come as views."""
@@ -278,16 +283,17 @@ class Rows:
         """Some rows of one file.
 
         Each row in a place of its own costs Vortex a piece of Arrow per column, which are then put together. A few rows are
-        sooner read one by one, as plain values (in a third of the time, up to some six of them), and neighbours by a scan of just
-        these rows (in half the time).
+        sooner read one by one, as plain values, and neighbours by a scan of just these rows (in half the time).
         """
         file = self._opened(number)
         first, last = int(rows[0]), int(rows[-1])
         with self._reading():
-            if wanted.flat and self._near and len(rows) <= _FEW_ROWS:
+            run = wanted.flat and last - first + 1 == len(rows)
+            if not (run and len(rows) > _RUN_ROWS):
                 values = self._values(number, rows, wanted)
-                return [wanted.restored(wanted.columns(values), len(rows))]
-            if wanted.flat and last - first + 1 == len(rows):
+                if values is not None:
+                    return [wanted.restored(wanted.columns(values), len(rows))]
+            if run:
                 found = self._prepared(number, wanted).execute(row_range=(first, last + 1)).read_all().to_arrow_array()
                 chunks = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
                 return [wanted.restored(chunk.flatten(), len(chunk)) for chunk in chunks]
@@ -299,16 +305,35 @@ class Rows:
     def values(self, indices: Any, columns: Sequence[str]) -> list[dict[str, Any]] | None:
         """A few rows as plain values of the types in the row store; None where there are too many, or that is not the way."""
         numbers, wanted = self._checked(indices), self._selection(columns)
-        if not (wanted.flat and self._near and len(self._parts) == 1 and 0 < len(numbers) <= _FEW_ROWS):
+        if len(self._parts) != 1 or not len(numbers):
             return None
         with self._reading():
             return self._values(0, numbers, wanted)
 
-    def _values(self, number: int, rows: _Numbers, wanted: _Columns) -> list[dict[str, Any]]:
+    def _values(self, number: int, rows: _Numbers, wanted: _Columns) -> list[dict[str, Any]] | None:
         """By the columns' own names: Vortex escapes quotes and tabs in those that it gives."""
-        scan = self._prepared(number, wanted)
-        found = (scan.scalar_at(row).as_py() for row in rows.tolist())
-        return [dict(zip(wanted.names, row.values(), strict=True)) for row in found]
+        if not (wanted.flat and self._near and len(rows) <= _FEW_ROWS):
+            return None
+        kept, file, names = blocks.BLOCKS, self._mark(number), tuple(wanted.names)
+        found: dict[int, Any] = {}
+        missing: list[int] = []
+        for place in dict.fromkeys((rows // BLOCK_ROWS).tolist()):
+            found[place] = kept.get((file, names, place))
+            if found[place] is None:
+                missing.append(place)
+        if len(missing) > _FEW_BLOCKS:
+            return None
+        for place in missing:
+            end = min((place + 1) * BLOCK_ROWS, self._parts[number].rows)
+            block = self._prepared(number, wanted).execute(row_range=(place * BLOCK_ROWS, end)).read_all()
+            kept.put((file, names, place), block)
+            found[place] = block
+        values = (found[row // BLOCK_ROWS].scalar_at(row % BLOCK_ROWS).as_py() for row in rows.tolist())
+        return [dict(zip(names, row.values(), strict=True)) for row in values]
+
+    def _mark(self, number: int) -> str:
+        """What tells one of the row files from all others."""
+        return f"{self._pages.where}#{self._fingerprint:016x}#{number}"
 
     def _prepared(self, number: int, wanted: _Columns) -> Any:
         scan = wanted.scans.get(number)
@@ -377,7 +402,7 @@ class Rows:
 
     def _checked(self, indices: Any) -> _Numbers:
         numbers = np.asarray(indices)
-        if numbers.ndim != 1 or (len(numbers) and not np.issubdtype(numbers.dtype, np.integer)):
+        if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
             raise SplitError(f"{self._pages.where}: row numbers are a list of integers", split=self._key)
         if len(numbers) and not 0 <= int(numbers[0]) <= int(numbers[-1]) < self._rows:
             raise SplitError(
@@ -386,7 +411,7 @@ class Rows:
             )
         if len(numbers) > 1 and not (numbers[1:] > numbers[:-1]).all():
             raise SplitError(f"{self._pages.where}: row numbers must be strictly increasing", split=self._key)
-        return numbers.astype(np.int64)
+        return numbers.astype(np.int64, copy=False)
 
     def _selection(self, columns: Sequence[str]) -> _Columns:
         names = tuple(columns)
@@ -414,7 +439,7 @@ class Rows:
             file = vx.open_readable(
                 _Window(self._pages, part, self._errors),
                 segment_cache=_segment_cache(),
-                cache_key=f"{self._pages.where}#{self._fingerprint:016x}#{number}",
+                cache_key=self._mark(number),
             )
             rows, kind = len(file), file.dtype
         if rows != part.rows or kind != vx.DType.from_arrow(self._stored, non_nullable=True):

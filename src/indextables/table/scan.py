@@ -11,14 +11,15 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.core.errors import SchemaError, SplitError, StorageError
-from indextables.core.predicate import Predicate
+from indextables.core.predicate import TRUE, Predicate
 from indextables.core.streams import Start, in_order
 from indextables.log.refresh import read_files
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
 from indextables.split.query.bind import Bound
-from indextables.split.reader import SplitReader
+from indextables.split.reader import Found, SplitReader
 from indextables.table.foreign import check_bundles
+from indextables.table.plain import FEW, plain_batch, plain_rows
 from indextables.table.query import bound_query, narrowed
 from indextables.table.splits import PATIENCE, Alone, readers, reading_threads
 
@@ -49,7 +50,7 @@ def scan(
         files = files.slice(0, 0)
     splits = readers(log, snapshot, files)
     narrow = where is not None or asked is not None
-    starts = _starts(splits, names, where, asked, files.num_rows if narrow else 0)
+    starts = _starts(splits, schema, where, asked, files.num_rows if narrow else 0)
     patience = PATIENCE if narrow else 0.0
     batches = in_order(starts, threads=reading_threads(log), weigh=_weight, budget=_AHEAD_BYTES, patience=patience)
     rows = batches if limit is None else _first(batches, limit)
@@ -57,17 +58,24 @@ def scan(
 
 
 def _starts(
-    splits: Iterator[SplitReader], names: list[str], where: Predicate | None, asked: Bound | None, count: int
+    splits: Iterator[SplitReader], schema: pa.Schema, where: Predicate | None, asked: Bound | None, count: int
 ) -> Iterator[Start[pa.RecordBatch]]:
-    """A stream for each split."""
-    yield from list(_found(splits, names, where, asked, count)) if count else ()
+    """A stream for each split, or one for several of which few rows are wanted."""
+    names = list(schema.names)
+    ahead = list(_found(splits, where, asked, count)) if count else []
+    known = [(split, found) for split, found in ahead if found is not None]
+    if sum(len(numbers) for _, (numbers, _) in known) <= FEW and all(left == TRUE for _, (_, left) in known) and names:
+        yield partial(_few, known, schema)
+    else:
+        yield from (partial(split.rows, names, found) for split, found in known)
+    yield from (partial(split.scan, names, where, asked) for split, found in ahead if found is None)
     yield from (partial(split.scan, names, where, asked) for split in splits)
 
 
 def _found(
-    splits: Iterator[SplitReader], names: list[str], where: Predicate | None, asked: Bound | None, count: int
-) -> Iterator[Start[pa.RecordBatch]]:
-    """Streams of the first splits, as far as their rows are quickly found.
+    splits: Iterator[SplitReader], where: Predicate | None, asked: Bound | None, count: int
+) -> Iterator[tuple[SplitReader, Found | None]]:
+    """The rows of the first splits, as far as they are quickly found. Only the last one may be without.
 
     Searching and reading in turns takes up to a quarter more time, because each finds the processor's caches full of the other.
     What goes wrong here goes wrong again in its turn, when the rows before it have been read.
@@ -78,9 +86,23 @@ def _found(
             found = split.find(where, asked)
         except (SplitError, StorageError):
             found = None
-        yield partial(split.scan, names, where, asked) if found is None else partial(split.rows, names, found)
+        yield split, found
         if found is None or alone.ends():
             return
+
+
+def _few(known: Sequence[tuple[SplitReader, Found]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of several splits as one batch, where that can be; each by itself, where one of them cannot be read."""
+    names = list(schema.names)
+    try:
+        rows = plain_rows(((split, numbers) for split, (numbers, _) in known if len(numbers)), names)
+    except (SplitError, StorageError):
+        rows = None
+    if rows is None:
+        for split, found in known:
+            yield from split.rows(names, found)
+    elif rows:
+        yield plain_batch(rows, schema)
 
 
 def _weight(batch: pa.RecordBatch) -> int:

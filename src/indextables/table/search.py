@@ -6,7 +6,7 @@ the split's path and the row's number, so that the same question has the same an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -18,23 +18,20 @@ from indextables.core.streams import in_order
 from indextables.log.refresh import read_files
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
-from indextables.split.forms import from_stored, stored_type
 from indextables.split.mapping import DocMapping
 from indextables.split.query.bind import Bound
 from indextables.split.query.rank import Hits
 from indextables.split.query.snippet import Highlighter
 from indextables.split.reader import SplitReader
-from indextables.split.shape import Shape
 from indextables.table.foreign import check_bundles
 from indextables.table.indexing import mapping_of
+from indextables.table.plain import FEW, plain_batch, plain_rows
 from indextables.table.query import bound_query, narrowed
 from indextables.table.scan import chosen_columns
 from indextables.table.splits import Alone, readers, reading_threads
 
 _Winner: TypeAlias = tuple[float, int, int]
 """Its score, the number of its split, and its row there."""
-_FEW: Final = 100
-"""Rows that are sooner read than another thread is woken."""
 
 SCORE: Final = "_score"
 SNIPPETS: Final = "_snippets"
@@ -115,49 +112,19 @@ def _rows(
     by_split: dict[int, list[int]] = {}
     for _, number, row in best:
         by_split.setdefault(number, []).append(row)
-    plain = _plain_rows(splits, by_split, best, names, schema) if len(best) <= _FEW else None
-    if plain is not None:
-        return plain
-    calls = [partial(splits[number].take, sorted(rows), names) for number, rows in by_split.items()]
-    threads = 1 if len(best) <= _FEW else reading_threads(log)
-    tables = log.workers.together(calls, limit=threads)
+    by_split = {number: sorted(rows) for number, rows in by_split.items()}
     wanted = pa.schema([schema.field(name) for name in names])
-    first, places = 0, {}
-    for (number, rows), table in zip(by_split.items(), tables, strict=True):
-        places.update({(number, row): first + place for place, row in enumerate(sorted(rows))})
-        first += table.num_rows
-    together = pa.concat_tables([wanted.empty_table(), *tables])
-    return together.take(pa.array([places[number, row] for _, number, row in best], pa.int64()))
-
-
-def _plain_rows(
-    splits: Sequence[SplitReader],
-    by_split: Mapping[int, Sequence[int]],
-    best: Sequence[_Winner],
-    names: Sequence[str],
-    schema: pa.Schema,
-) -> pa.Table | None:
-    """A handful of winners, read as plain values and made into columns once; None where a split has its rows in another way."""
-    values: dict[tuple[int, int], tuple[Shape, dict[str, Any]]] = {}
-    stored: set[tuple[str, ...]] = set()
-    for number, rows in by_split.items():
-        found = splits[number].values(sorted(rows), names)
-        if found is None:
-            return None
-        shape, some = found
-        stored.add(shape.stored)
-        values.update({(number, row): (shape, value) for row, value in zip(sorted(rows), some, strict=True)})
-    if len(stored) != 1:
-        return None
-    winners = [values[number, row] for _, number, row in best]
-    columns = []
-    for name in names:
-        kind = schema.field(name).type
-        if name in winners[0][0].constants:
-            columns.append(pa.array([shape.constants[name] for shape, _ in winners], kind))
-        else:
-            columns.append(from_stored(pa.array([value[name] for _, value in winners], stored_type(kind, name)), kind))
-    return pa.table(columns, schema=pa.schema([schema.field(name) for name in names]))
+    places = {
+        key: place for place, key in enumerate((number, row) for number, rows in by_split.items() for row in rows)
+    }
+    order = [places[number, row] for _, number, row in best]
+    if 0 < len(best) <= FEW:
+        plain = plain_rows(((splits[number], rows) for number, rows in by_split.items()), names)
+        if plain is not None:
+            return pa.Table.from_batches([plain_batch([plain[place] for place in order], wanted)])
+    calls = [partial(splits[number].take, rows, names) for number, rows in by_split.items()]
+    tables = log.workers.together(calls, limit=1 if len(best) <= FEW else reading_threads(log))
+    return pa.concat_tables([wanted.empty_table(), *tables]).take(pa.array(order, pa.int64()))
 
 
 def _texts(snippets: Any, schema: pa.Schema, mapping: DocMapping) -> list[str]:
