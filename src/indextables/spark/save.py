@@ -76,7 +76,12 @@ def write(
         rows = optimize(rows, job.plan.partition_by, job.log.options)
         size = split_size(df.sparkSession, job.log.options)
     try:
-        done = job.commit(_build(rows, job, size) if not job.settled else ())
+        built = _build(rows, job, size) if not job.settled else []
+    except BaseException:
+        job.discard(())
+        raise
+    try:
+        done = job.commit(built)
     except TableExists:
         version = _version(request)
         if version is None:

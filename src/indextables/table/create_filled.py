@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,9 +18,9 @@ from indextables.core.errors import CommitOutcomeUnknown, IndexTablesError
 from indextables.core.options import Options
 from indextables.log.conflicts import Change
 from indextables.log.tablelog import TableLog
-from indextables.storage.local import local_store
 from indextables.storage.resolve import resolve
 from indextables.table.create import Plan, plan_table
+from indextables.table.directories import Directories
 from indextables.table.maintain import after_commit
 from indextables.table.progress import Watcher
 from indextables.table.rows_in import rows_in
@@ -47,7 +46,7 @@ def create_filled(plan: Plan, data: Any, progress: Watcher | None = None) -> tup
     Raises TableExists, and what `Table.append` raises.
     """
     log, planned = plan.log, plan.snapshot()
-    uploads, made = Uploads(log), _Directories(log)
+    uploads, made = Uploads(log), Directories(log)
     try:
         adds = build_splits(plan_write(log, planned), rows_in(data, planned.schema), uploads, progress)
         created = plan.carry_out()
@@ -69,30 +68,3 @@ def create_filled(plan: Plan, data: Any, progress: Watcher | None = None) -> tup
     uploads.discard(keep=[add.path for add in adds] if done.written else ())
     commit = Commit(done.snapshot.version, done.txn_id, done.metrics or {}, done.written, done.reason)
     return Table(log, after_commit(log, done.snapshot)), commit
-
-
-class _Directories:
-    """On local disk, the directories that uploads make. Other stores have none."""
-
-    def __init__(self, log: TableLog) -> None:
-        self._root = Path(log.url) if local_store(log.store) is not None else None
-        self._there = {path for path in self._above("") if path.exists()}
-
-    def _above(self, key: str) -> list[Path]:
-        """The directories on the way to a key, the innermost first."""
-        return [] if self._root is None else list((self._root / key / "x").parents)
-
-    def remove(self, keys: Sequence[str]) -> None:
-        """Those of uploads that are gone again. What somebody else put into one keeps it, and was there before it stays."""
-        for directory in sorted({key.rpartition("/")[0] for key in keys}, reverse=True):
-            for path in self._above(directory):
-                if path in self._there or not _removed(path):
-                    break
-
-
-def _removed(directory: Path) -> bool:
-    try:
-        directory.rmdir()
-    except OSError:  # not empty, or gone already
-        return not directory.exists()
-    return True

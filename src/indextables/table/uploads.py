@@ -26,6 +26,8 @@ from indextables.split.upload import upload
 logger = logging.getLogger("indextables")
 
 DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
+SPLITS: Final = "splits/split-"
+"""What follows the partition's directory in the name of every split."""
 _ESCAPED: Final = frozenset(map(chr, range(0x20))) | frozenset("\"#%'*/:=?\\\x7f{[]^")
 _LONGEST: Final = 200
 """Bytes of a directory's name. A longer one ends in a hash: file systems end at 255."""
@@ -34,9 +36,10 @@ _LONGEST: Final = 200
 class Uploads:
     """Uploads of one write. Safe to use from many threads."""
 
-    def __init__(self, log: TableLog, keys: Iterable[str] = (), began: float | None = None) -> None:
-        """`keys` and `began` are those of uploads that other processes made for this write."""
+    def __init__(self, log: TableLog, keys: Iterable[str] = (), began: float | None = None, mark: str = "") -> None:
+        """`keys` and `began` are those of uploads that other processes made for this write. `mark` is in all new names."""
         self._log = log
+        self._mark = mark
         self._keys = list(keys)
         self._began = began
         self._lock = threading.Lock()
@@ -87,7 +90,7 @@ class Uploads:
             logger.warning("table %s: %s is an orphan now, purge removes it: %s", self._log.url, key, reason)
 
     def _new_key(self, directory: str) -> str:
-        key = f"{directory}splits/split-{self._log.clock.uuid()}.split"
+        key = f"{directory}{SPLITS}{self._mark}{self._log.clock.uuid()}.split"
         with self._lock:
             self._keys.append(key)
             if self._began is None:

@@ -11,10 +11,15 @@ nothing else. A table that does not exist is created by the commit: a write that
 
 What failed for good (rows that do not fit) comes back as a value, not as an exception: no engine tries it again, and the
 commit can take everything back that the other tasks uploaded.
+
+A task that failed otherwise does not say what it uploaded, and one that was ended says nothing. What they leave in a table is for
+purge to remove. Where there is no table yet nobody would purge, so there all names bear a mark of the write, by which they are
+found and taken back.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -43,6 +48,7 @@ from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
 from indextables.storage.resolve import resolve
 from indextables.table.create import plan_table
+from indextables.table.directories import Directories
 from indextables.table.foreign import check_bundles
 from indextables.table.frame_schema import as_nullable, check_frame
 from indextables.table.maintain import after_commit
@@ -50,8 +56,10 @@ from indextables.table.overwrite import inside
 from indextables.table.partition_where import partition_predicate, partitions_of
 from indextables.table.rows_in import rows_in
 from indextables.table.table import Commit
-from indextables.table.uploads import Uploads, commit_uploads
+from indextables.table.uploads import SPLITS, Uploads, commit_uploads, partition_directory
 from indextables.table.write_tasks import WritePlan, build_splits, plan_write
+
+logger = logging.getLogger("indextables")
 
 Mode: TypeAlias = Literal["append", "overwrite", "dynamic"]
 """`overwrite` replaces everything, or what a predicate selects; `dynamic` the partitions that get new rows."""
@@ -89,6 +97,10 @@ class WriteJob:
     """Why there is nothing to do: the batch is in the table already."""
     new_only: bool = False
     """Whether it is an error when somebody else creates the table meanwhile."""
+    mark: str = ""
+    """In the names of all its uploads, if the table is still to be created."""
+    made: Directories | None = None
+    """What was there before them."""
 
     def build(self, batches: Iterable[pa.RecordBatch]) -> Built:
         """Turn rows into splits in the store. Raises what may be better the next time, after taking back its uploads."""
@@ -96,11 +108,11 @@ class WriteJob:
             return Built()
         counted = _Counted(rows_in(batches, self.plan.schema))
         rows: Iterable[pa.RecordBatch] = counted if self.where is None else inside(counted, self.where)
-        uploads = Uploads(self.plan.log)
+        uploads = Uploads(self.plan.log, mark=self.mark)
         try:
             adds = build_splits(self.plan, rows, uploads)
         except BaseException as error:
-            uploads.discard()
+            self._take_back(uploads)
             if isinstance(error, IndexTablesError) and not may_pass(error):
                 return Built(error=error)
             raise
@@ -119,7 +131,7 @@ class WriteJob:
             snapshot = self._table()
             change = self._change(snapshot, [add for part in built for add in part.adds])
         except BaseException:
-            uploads.discard()
+            self.discard(built)
             raise
         if change is None:
             reason = self.settled or "the data has no rows"
@@ -129,8 +141,30 @@ class WriteJob:
         return _told(replace(done, snapshot=after_commit(self.log, done.snapshot)) if done.written else done)
 
     def discard(self, built: Iterable[Built]) -> None:
-        """Take back what tasks uploaded. Only for a write whose commit certainly never began."""
-        Uploads(self.log, [key for part in built for key in part.keys]).discard()
+        """Take back what tasks uploaded. Only for a write whose commit certainly never began.
+
+        Tasks that still run, because Spark has not ended them yet, may leave something all the same.
+        """
+        self._take_back(Uploads(self.log, {*(key for part in built for key in part.keys), *self._marked()}))
+
+    def _take_back(self, uploads: Uploads) -> None:
+        keys = uploads.keys
+        uploads.discard()
+        if self.made is not None:
+            self.made.remove(keys)
+
+    def _marked(self) -> list[str]:
+        """What tasks of this write have in the store, those included that did not live to say so. Best effort."""
+        if not self.mark:
+            return []
+        columns = self.plan.partition_by
+        name = SPLITS + self.mark
+        prefix = partition_directory({columns[0]: ""}).partition("=")[0] + "=" if columns else name
+        try:
+            return [found.key for found in self.log.store.list(prefix) if f"/{name}" in f"/{found.key}"]
+        except StorageError as error:
+            logger.warning("table %s: what a failed write left cannot be listed: %s", self.log.url, error)
+            return []
 
     def _table(self) -> Snapshot:
         """The table as it is now, still the one that was planned on."""
@@ -202,7 +236,11 @@ def begin_write(
     plan = plan_write(log, snapshot)
     if not options.is_set(opt.INDEX_WRITER_THREADS):
         plan = replace(plan, log=TableLog(log.store, options.merged({opt.INDEX_WRITER_THREADS.key: 1})))
-    return WriteJob(log, plan, mode, snapshot.metadata, selected, txn, began, _settled(snapshot, txn))
+    job = WriteJob(log, plan, mode, snapshot.metadata, selected, txn, began, _settled(snapshot, txn))
+    if snapshot.metadata.id:
+        return job
+    mark = log.clock.uuid().replace("-", "")[:16]  # longer than what comes before the first dash in other names
+    return replace(job, mark=f"{mark}-", made=Directories(log))
 
 
 def _new_table(log: TableLog, schema_json: str, partition_by: Sequence[str]) -> Snapshot:
