@@ -80,6 +80,8 @@ def _named(texts: Any, what: str, example: str) -> list[tuple[str, str]]:
     for name, text in pairs:
         if not isinstance(name, str) or not isinstance(text, str):
             raise QueryError(f"{what} has {text!r} for {name!r}, but must have texts, {example}")
+        if not name.isascii() and re.search("[\ud800-\udfff]", name):
+            raise QueryError(f"{what} names {name!r}, which holds half a surrogate pair, as no name can")
         if not name:
             raise QueryError(f"{what} has a part without a name, or an empty one: write {example}")
     return pairs

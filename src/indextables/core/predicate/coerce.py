@@ -104,7 +104,7 @@ def like(column: Column, pattern: str, escape: str = "\\") -> Predicate:
         raise PredicateError(
             f"the escape character of LIKE is {escape!r}, expected one character other than '%' and '_'"
         )
-    parts = like_parts(pattern, escape)
+    parts = like_parts(_whole(pattern), escape)
     return Like(column, "".join(p.value if isinstance(p, Wildcard) else _escaped(p) for p in parts))
 
 
@@ -158,9 +158,13 @@ def _place(column: Column, value: Any) -> _Place:
 def _same(column: Column, value: Any, kind: type) -> _Place:
     if not isinstance(value, kind):
         raise _mismatch(column, value)
-    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
-        raise PredicateError(f"the text {value!r} holds half a surrogate pair, which no column can", value=repr(value))
-    return _Place(Literal(value, column.type), exact=True)
+    return _Place(Literal(_whole(value) if isinstance(value, str) else value, column.type), exact=True)
+
+
+def _whole(text: str) -> str:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise PredicateError(f"the text {text!r} holds half a surrogate pair, which no column can", value=repr(text))
+    return text
 
 
 def _mismatch(column: Column, value: Any) -> PredicateError:

@@ -13,6 +13,7 @@ import datetime as dt
 import difflib
 import ipaddress
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -48,6 +49,10 @@ from indextables.split.query.tree import (
 
 _META: Final = frozenset("\\.+*?()|[]{}^$#&-~")
 _LONGEST_PATTERN: Final = 1_000
+_MOST_PATTERNS: Final = 100
+"""Patterns and similar words of a query: each is held against all the words of an index."""
+_MOST_SECONDS: Final = 2.0
+"""Of a processor, for understanding patterns: some regular expressions take a second each."""
 _LONGEST_PHRASE: Final = 100
 """Words in a row."""
 _LONGEST_LOOSE: Final = 10
@@ -192,6 +197,9 @@ class _Binder:
         self._schema = schema
         self._mapping = mapping
         self._defaults = [field for field in mapping.fields if field.kind == "text"]
+        self._patterns = 0
+        self._understood: dict[str, float] = {}
+        """Regular expressions, and the seconds they took."""
 
     def bind(self, node: Node) -> Bound:
         match node:
@@ -343,6 +351,7 @@ class _Binder:
             case Phrase():
                 return self._cut(leaf.text, leaf.slop, leaf.span, field)
             case Fuzzy():
+                self._count_pattern(leaf.span)
                 return Near(field, self._normal(leaf.text, field), leaf.distance, leaf.span)
             case Wildcard():
                 normal = (self._normal(p, field) if isinstance(p, str) else p for p in leaf.parts)
@@ -388,14 +397,35 @@ class _Binder:
             raise self._error(
                 span, f"a pattern has at most {_LONGEST_PATTERN:,} characters, this one has {len(regex):,}"
             )
+        self._count_pattern(span)
+        if regex not in self._understood:
+            self._understand(regex, span)
+        return Pattern(field, regex, span)
+
+    def _understand(self, regex: str, span: Span) -> None:
         builder = tantivy.SchemaBuilder()
         builder.add_text_field("words", tokenizer_name="raw")
+        began = time.thread_time()
         try:
             tantivy.Query.regex_query(builder.build(), "words", regex)
         except ValueError as error:
             what = str(error).strip().splitlines()
             raise self._error(span, f"the pattern cannot be used: {what[-1] if what else regex}") from None
-        return Pattern(field, regex, span)
+        self._understood[regex] = time.thread_time() - began
+        if sum(self._understood.values()) > _MOST_SECONDS:
+            raise self._error(
+                span,
+                f"understanding the patterns up to here took more than {_MOST_SECONDS:g} seconds; ask for fewer, or simpler ones",
+            )
+
+    def _count_pattern(self, span: Span) -> None:
+        self._patterns += 1
+        if self._patterns > _MOST_PATTERNS:
+            raise self._error(
+                span,
+                f"a query has at most {_MOST_PATTERNS} patterns and similar words, one in three columns counted as three; "
+                "ask for words, or name a column",
+            )
 
     def _names(self) -> str:
         return ", ".join(self._schema.names[:20])

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from indextables.core.predicate import TRUE, Constant, Predicate, columns_of, ev
 from indextables.split.answers import NOTHING, Answer, all_answers, any_answer, without
 from indextables.split.footer import Source
 from indextables.split.hits import RowNumbers, count_of, rows_of
+from indextables.split.mapping import DocMapping
 from indextables.split.native import translated
 from indextables.split.plan import fold, plan_predicate
 from indextables.split.plan_leaf import IndexView
@@ -45,6 +47,8 @@ Take = Callable[[RowNumbers, Sequence[str]], pa.Table]
 Mask = npt.NDArray[np.bool_]
 _MOST_AGREED: Final = 256
 IndexLeaf: TypeAlias = Words | Pattern | Near | Addresses | AtPath
+_PATTERNS: Final[WeakKeyDictionary[Pattern, tuple[DocMapping, tantivy.Query]]] = WeakKeyDictionary()
+"""For as long as somebody asks for them."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ class Match:
             case Words():
                 return query.phrase_query(schema, name, list(leaf.words), slop=leaf.slop)
             case Pattern():
-                return query.regex_query(schema, name, leaf.regex)
+                return self._pattern(leaf)
             case Near():
                 return query.fuzzy_term_query(
                     schema, name, leaf.word, distance=leaf.distance, transposition_cost_one=True
@@ -143,6 +147,14 @@ class Match:
                 return query.boolean_query([(tantivy.Occur.Should, run) for run in runs])
             case AtPath():
                 return query.boolean_query([(tantivy.Occur.Should, part) for part in self._at_path(leaf)])
+
+    def _pattern(self, leaf: Pattern) -> tantivy.Query:
+        """Made once for all splits that are indexed alike: some take half a second to be understood, and none to be asked."""
+        known = _PATTERNS.get(leaf)
+        if known is None or known[0] != self.view.mapping:
+            made = tantivy.Query.regex_query(self.view.schema, leaf.field.name, leaf.regex)
+            _PATTERNS[leaf] = known = self.view.mapping, made
+        return known[1]
 
     def _at_path(self, leaf: AtPath) -> Iterator[tantivy.Query]:
         query, schema = tantivy.Query, self.view.schema

@@ -47,6 +47,8 @@ _BREAKS: Final = frozenset('()[]{}"^~')
 _SIGNS: Final = frozenset("+-!")
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?=[\s)]|$)")
 _DIGITS: Final = re.compile(r"[0-9]{1,9}")
+_HALF: Final = re.compile("[\ud800-\udfff]")
+"""What Python makes of bytes that are no UTF-8."""
 _MOST_DISTANCE: Final = 2
 _KEYWORDS: Final = ("AND", "OR", "NOT", "TO", "IN")
 
@@ -58,6 +60,9 @@ def parse_query(text: str) -> Node:
     if len(text) > LONGEST:
         raise QueryError(f"the query has {len(text):,} characters, at most {LONGEST:,} are allowed", position=LONGEST)
     parser = _Parser(text)
+    half = _HALF.search(text)
+    if half is not None:
+        parser.fail("this is half a character and no text has it; the query was not UTF-8", half.start())
     node = parser.query(None, 0)
     if parser.at < len(text):
         parser.fail("there is nothing that this parenthesis closes")
