@@ -13,6 +13,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -23,15 +24,16 @@ import pyarrow as pa
 from indextables.core import options as opt
 from indextables.core.aggregate import Aggregate
 from indextables.core.cached import cached_property
-from indextables.core.errors import OptionError, SchemaError, TableReplaced
+from indextables.core.errors import LogError, ObjectNotFound, OptionError, SchemaError, SplitError, TableReplaced
 from indextables.core.options import Options
 from indextables.core.predicate import Predicate
 from indextables.core.streams import in_order
 from indextables.log.files import FILE_SCHEMA
 from indextables.log.fileset import FileSet
 from indextables.log.history import open_at
+from indextables.log.layout import version_key
 from indextables.log.open import open_log
-from indextables.log.refresh import open_current, read_files
+from indextables.log.refresh import head_or_none, open_current, read_files
 from indextables.log.snapshot import Snapshot
 from indextables.log.tablelog import TableLog
 from indextables.split.aggregate.partial import Partial, condensed
@@ -100,29 +102,32 @@ class ScanTask:
     files: bytes
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, in the order of the splits. No batch is empty. Raises SplitError."""
+        """The rows, in the order of the splits. No batch is empty. Raises SplitError, TableReplaced, TableNotFound."""
         scan = self.scan
-        if scan.score and scan.limit is not None:
-            yield from _best(scan, list(self._splits()))
-            return
-        left = scan.limit
-        for batch in self._each(_scored if scan.score else _plain) if left != 0 else ():
-            yield batch if left is None else batch.slice(0, left)
-            if left is not None and (left := left - batch.num_rows) <= 0:
+        with _of_one_table(scan.log, scan.head):
+            if scan.score and scan.limit is not None:
+                yield from _best(scan, list(self._splits()))
                 return
+            left = scan.limit
+            for batch in self._each(_scored if scan.score else _plain) if left != 0 else ():
+                yield batch if left is None else batch.slice(0, left)
+                if left is not None and (left := left - batch.num_rows) <= 0:
+                    return
 
     def count(self) -> int:
-        """How many rows there are. Raises SplitError."""
+        """How many rows there are. Raises what `batches` raises."""
         scan = self.scan
         starts = (partial(split.counts, scan.where, scan.bound) for split in self._splits())
-        found = sum(in_order(starts, threads=self._threads))
+        with _of_one_table(scan.log, scan.head):
+            found = sum(in_order(starts, threads=self._threads))
         return found if scan.limit is None else min(found, scan.limit)
 
     def partial(self, aggregate: Aggregate) -> Partial | None:
-        """The groups of the rows, to be put together with those of other tasks; None for no rows. Raises SplitError."""
+        """The groups of the rows, to be put together with those of other tasks; None for no rows. Raises as `batches`."""
         scan = self.scan
         starts = (partial(split.aggregate, aggregate, scan.where, scan.bound) for split in self._splits())
-        return next(iter(condensed(aggregate, in_order(starts, threads=self._threads))), None)
+        with _of_one_table(scan.log, scan.head):
+            return next(iter(condensed(aggregate, in_order(starts, threads=self._threads))), None)
 
     def _each(self, read: Any) -> Iterator[pa.RecordBatch]:
         starts = (partial(read, self.scan, split) for split in self._splits())
@@ -177,11 +182,34 @@ def pinned(log: TableLog, version: int, table_id: str) -> Snapshot:
     if snapshot.version != version and snapshot.table_id == table_id:
         snapshot = open_log(log, version)
     if snapshot.table_id != table_id:
-        raise TableReplaced(
-            f"table {log.url} was dropped and created again since it was loaded; load it anew", url=log.url
-        )
+        raise _replaced(log)
     _remember(log, snapshot)
     return snapshot
+
+
+@contextmanager
+def _of_one_table(log: TableLog, head: Snapshot) -> Iterator[None]:
+    """See to it that a table which was dropped is called that, whatever is missing of it, or still remembered."""
+    zero = None if head.anchor is None else head_or_none(log, version_key(0))
+    try:
+        if head.anchor is not None and (zero is None or zero.etag != head.anchor):
+            _check_same(log, head)
+        yield
+    except (SplitError, LogError, ObjectNotFound):
+        _check_same(log, head)
+        raise
+
+
+def _check_same(log: TableLog, head: Snapshot) -> None:
+    """Raises TableReplaced, TableNotFound."""
+    if open_log(log).table_id != head.table_id:
+        raise _replaced(log)
+
+
+def _replaced(log: TableLog) -> TableReplaced:
+    return TableReplaced(
+        f"table {log.url} was dropped and created again since it was loaded; load it anew", url=log.url
+    )
 
 
 def make_scan(
@@ -219,7 +247,8 @@ def plan_tasks(
     at, where the caller has chosen them.
     """
     if files is None:
-        snapshot, files = read_files(log, snapshot, narrowed(scan.where, scan.bound))
+        with _of_one_table(log, snapshot):
+            snapshot, files = read_files(log, snapshot, narrowed(scan.where, scan.bound))
     if scan.limit is not None:
         most_tasks = 1
     light = scan.query is not None or not scan.columns
