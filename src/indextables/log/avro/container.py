@@ -14,17 +14,22 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from typing import Any, NoReturn
 
 import msgspec
 import pyarrow as pa
 
 from indextables.core.errors import CorruptLog
+from indextables.log.avro.decoders import DECODERS
 
 MAGIC = b"Obj\x01"
 CODECS = ("zstandard", "snappy", "null", "deflate")
 _LONGEST_VARINT = 10
 _MAX_BLOCK_BYTES = 1 << 31
+_BLOCKS_AT_ONCE = 4
+"""Blocks that are compressed side by side, and so are in memory at a time."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_LEAST = 9
 _ZSTD_REPEATED, _ZSTD_RESERVED = 1, 3
@@ -255,9 +260,12 @@ def write_container(
     """A file of these blocks, each a number of records and their bytes. `more` is asked for metadata once they are made."""
     sync = os.urandom(16)
     body: list[bytes] = []
-    for count, data in blocks:
-        packed = compress(codec, level, data)
-        body += [encode_long(count), encode_long(len(packed)), packed, sync]
+    left = iter(blocks)
+    while some := list(islice(left, _BLOCKS_AT_ONCE)):
+        calls = [partial(compress, codec, level, data) for _, data in some]
+        packed = DECODERS.together(calls) if len(calls) > 1 else [calls[0]()]
+        for (count, _), block in zip(some, packed, strict=True):
+            body += [encode_long(count), encode_long(len(block)), block, sync]
     metadata = {"avro.schema": schema_json, "avro.codec": codec.encode(), **more()}
     header = [MAGIC, encode_long(len(metadata))]
     for key, value in metadata.items():

@@ -1,4 +1,4 @@
-"""The threads that decode manifests: as many as there are processors, however many manifests are fetched at a time.
+"""The threads that decode and pack manifests: as many as there are processors, however many are read or written at a time.
 
 Memory allocators keep what a thread frees for that thread, so that more threads would not be faster, only larger.
 """
