@@ -37,7 +37,8 @@ OPTIONS = {
     "indexing.typemap.ip": "client",
 }
 FIELDS = ["id:", "name:", "at:", "body:", "exact:", "client:", "tags:", "labels.a:", "labels:", "user.name:", "user:"]
-SIGNS = list("()[]{}\"'/*?~^+-!<>=\\ .\n\t\0`|&") + [
+SIGNS = [
+    *list("()[]{}\"'/*?~^+-!<>=\\ .\n\t\x00`|&"),
     " TO ",
     " AND ",
     " OR ",
