@@ -21,7 +21,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from indextables.core import options as opt
 from indextables.core.aggregate import Aggregate
 from indextables.core.cached import cached_property
 from indextables.core.errors import LogError, ObjectNotFound, OptionError, SchemaError, SplitError, TableReplaced
@@ -44,16 +43,10 @@ from indextables.storage.resolve import resolve
 from indextables.table.foreign import check_bundles
 from indextables.table.query import bound_query, narrowed
 from indextables.table.scan import chosen_columns
+from indextables.table.scan_packs import packed, packs, unpacked
 from indextables.table.splits import readers
 
 SCORE: Final = "_score"
-_FILE_COLUMNS: Final = ("path", "partitionValues", "size", "footerStartOffset", "numRecords")
-_FILE_SCHEMA: Final = pa.schema([FILE_SCHEMA.field(name) for name in _FILE_COLUMNS])
-_LEAST_TASK_BYTES: Final = 1 << 20
-_MOST_TASK_BYTES: Final = 1 << 27
-_TASKS_PER_PROCESSOR: Final = 2
-_LIGHTER: Final = 4
-"""Bytes that a question to the indexes gets through while rows are read from one."""
 _REMOTE_THREADS: Final = 4
 _AHEAD_BYTES: Final = 1 << 26
 _PINNED: Final = 16
@@ -252,57 +245,7 @@ def plan_tasks(
     if scan.limit is not None:
         most_tasks = 1
     light = scan.query is not None or not scan.columns
-    return Plan(snapshot, scan, [ScanTask(scan, part) for part in _packs(files, scan.options, most_tasks, light)])
-
-
-def packed(files: pa.Table) -> bytes:
-    """The log's rows of some files as bytes."""
-    return _bytes(_batch(files))
-
-
-def unpacked(data: bytes) -> pa.Table:
-    """The way back."""
-    return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(data), _FILE_SCHEMA)])
-
-
-def _packs(files: pa.Table, options: Options, most_tasks: int | None, light: bool) -> Iterator[bytes]:
-    """Neighbours together, so that the same splits are in the same task as long as the table does not change."""
-    if not files.num_rows:
-        return
-    batch = _batch(files)
-    for start, end in _cuts(batch.column("size").to_numpy(), options, most_tasks, light):
-        yield _bytes(batch.slice(start, end - start))
-
-
-def _batch(files: pa.Table) -> pa.RecordBatch:
-    batches = files.select(_FILE_SCHEMA.names).cast(_FILE_SCHEMA).combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], _FILE_SCHEMA)
-
-
-def _bytes(batch: pa.RecordBatch) -> bytes:
-    """Without its schema, which is the same for all: a large table has thousands of tasks."""
-    return bytes(batch.serialize())
-
-
-def _cuts(sizes: Any, options: Options, most_tasks: int | None, light: bool) -> list[tuple[int, int]]:
-    """Where tasks begin and end. A light task is soon done, and beginning one takes as long as its work: no more than needed."""
-    count = len(sizes)
-    fixed = options[opt.READ_SPLITS_PER_TASK]
-    if most_tasks is None and fixed:
-        edges = np.arange(0, count, fixed)
-    else:
-        ends = np.cumsum(np.maximum(sizes, 1))
-        wanted = most_tasks or os.cpu_count() or 1
-        share = -(-int(ends[-1]) // (wanted if most_tasks or light else wanted * _TASKS_PER_PROCESSOR))
-        weight = _LIGHTER if light else 1
-        room = share if most_tasks else min(max(share, _LEAST_TASK_BYTES * weight), _MOST_TASK_BYTES * weight)
-        packs = (ends - 1) // room
-        most = count if most_tasks else options[opt.READ_MAX_SPLITS_PER_TASK]
-        first = np.concatenate([[True], packs[1:] != packs[:-1]])
-        begins = np.flatnonzero(first)
-        within = np.arange(count) - np.repeat(begins, np.diff([*begins, count]))
-        edges = np.flatnonzero(within % most == 0)
-    return list(zip(edges.tolist(), [*edges[1:].tolist(), count], strict=True))
+    return Plan(snapshot, scan, [ScanTask(scan, part) for part in packs(files, scan.options, most_tasks, light)])
 
 
 def _plain(scan: Scan, split: SplitReader) -> Iterator[pa.RecordBatch]:
