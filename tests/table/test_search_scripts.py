@@ -82,3 +82,36 @@ def test_letters_are_made_small_one_by_one() -> None:
     letters = (chr(code) for code in range(sys.maxunicode + 1) if chr(code).lower() != chr(code))
     odd = [letter for letter in letters if small.analyze(letter) not in ([letter.lower()], [])]
     assert [letter for letter in odd if len(letter.lower()) == 1] == []
+
+
+def shown(text: str, query: str) -> list[str]:
+    schema = pa.schema([("body", pa.string())])
+    options = {"indexing.typemap.body": "text"}
+    made = Table.create(f"memory://{uuid.uuid4().hex}/table", schema, options=options)
+    made.append(pa.table({"body": [text]}, schema=schema))
+    (row,) = made.search(query, snippets=["body"]).to_pylist()
+    snippet = row["_snippets"]["body"]
+    return [snippet["text"][mark["start"] : mark["end"]] for mark in snippet["highlights"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("d?sk", ["disk", "Dusk"]),
+        ("*é*", ["été"]),
+        ("/\\w+\\d/", ["Ärger7"]),
+        ("/[\\w]*[\\d]+/", ["Ärger7"]),
+        ("/[^\\W\\d]+7/ OR disk", ["disk"]),
+        ("/d(i|u)sk/", ["disk", "Dusk"]),
+        ("disc~1 Ärgr7~1", ["disk", "Ärger7"]),
+    ],
+)
+def test_what_patterns_find_is_shown(query: str, words: list[str]) -> None:
+    assert shown("disk, Dusk: Ärger7 été", query) == words
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("query", ["*?" * 50, "/(a*)*/", "/(a|a)*/", "/(.*.*)*a/", "?*" * 40])
+def test_patterns_that_take_python_for_ever(query: str) -> None:
+    long = "a" * 150
+    assert shown(f"{long} b", query) == [long]
