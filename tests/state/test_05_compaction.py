@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 import pytest
 
 from indextables.log.conflicts import MergeGroup
+from indextables.log.open import open_log
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.write import needs_compaction, write_state
 from indextables.log.tablelog import TableLog
@@ -63,8 +64,10 @@ def test_compaction_trigger_by_manifest_count() -> None:
     full = make_log(MemoryStore(), {"state.entriesPerManifest": 2, "state.compaction.maxManifests": 1})
     snapshot = table(full)
     for number in range(1, 6):
-        snapshot = stated(full, committed(full, snapshot, [f"f{number}"]))
-    assert len(state_of(snapshot).manifests) == 5, "half full is not a fragment"
+        done = written(full, committed(full, snapshot, [f"f{number}"]))
+        snapshot = open_log(full)
+        assert done.kind == "incremental", "half full is not a fragment"
+    assert len(state_of(snapshot).manifests) == 5
 
 
 def test_compaction_trigger_after_merge() -> None:
