@@ -63,10 +63,11 @@ def test_compaction_trigger_by_manifest_count() -> None:
     assert counts == [*range(1, 22), 1, 2], "with 21 small manifests the next state is compacted"
     full = make_log(MemoryStore(), {"state.entriesPerManifest": 2, "state.compaction.maxManifests": 1})
     snapshot = table(full)
+    kinds = []
     for number in range(1, 6):
-        done = written(full, committed(full, snapshot, [f"f{number}"]))
+        kinds.append(written(full, committed(full, snapshot, [f"f{number}"])).kind)
         snapshot = open_log(full)
-        assert done.kind == "incremental", "half full is not a fragment"
+    assert kinds == ["compacted", *["incremental"] * 4], "the first; and half full is not a fragment"
     assert len(state_of(snapshot).manifests) == 5
 
 
