@@ -15,8 +15,8 @@ from typing import Any, Final
 
 BLOCK_ROWS: Final = 8192
 """Rows that Vortex writes, and so decodes, as one."""
-_MOST_BYTES: Final = 1 << 27
-_LARGE: Final = _MOST_BYTES // 16
+_MOST_BYTES: Final = 1 << 28
+_LARGE: Final = _MOST_BYTES // 32
 """One of this size is not kept: it would take the place of many."""
 
 

@@ -91,6 +91,8 @@ class IndexView:
     """At most how many different values a column has, where that is known."""
     agreed: dict[int, FieldMapping] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Fields of tables that were found to be indexed here in the same way, by their id."""
+    alone: set[tuple[str, str]] = field(default_factory=set, init=False, repr=False, compare=False)
+    """Fields and words of them that few others begin with, as far as somebody asked."""
     _terms: dict[str, list[tuple[str, int]]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property

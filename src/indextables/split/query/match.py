@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -40,6 +41,7 @@ from indextables.split.query.bind import (
     Typed,
     Words,
 )
+from indextables.split.query.both import count_of_both
 from indextables.split.query.tree import All
 
 Take = Callable[[RowNumbers, Sequence[str]], pa.Table]
@@ -63,14 +65,28 @@ class Match:
 
     def count(self, bound: Bound) -> int:
         """How many rows there are. For one word the index has it written down."""
-        if isinstance(bound, Words) and len(bound.words) == 1 and bound.field.column not in self.constants:
+        if isinstance(bound, Words) and self._is_word(bound):
             self._check_mapping(bound)
             with translated(self.view.split, "counting in its index"):
                 return int(self.view.searcher.doc_freq(bound.field.name, bound.words[0]))
+        if isinstance(bound, Group) and (both := self._count_of_both(bound)) is not None:
+            return both
         answer = self.answer(bound)
         if answer.exact:
             return count_of(self.view.searcher, answer.query, split=self.view.split)
         return len(self.rows(bound))
+
+    def _count_of_both(self, group: Group) -> int | None:
+        match group:
+            case Group(must=(Words() as one, Words() as other), must_not=()):
+                if self._is_word(one) and self._is_word(other):
+                    self._check_mapping(one)
+                    self._check_mapping(other)
+                    return count_of_both(self.view, one, other, partial(self.words, scored=False))
+        return None
+
+    def _is_word(self, leaf: Words) -> bool:
+        return len(leaf.words) == 1 and leaf.field.column not in self.constants
 
     def rows(self, bound: Bound) -> RowNumbers:
         """Their numbers, ascending."""
