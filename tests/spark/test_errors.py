@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +170,32 @@ def test_install_wants_a_session(spark: SparkSession) -> None:
         install(7)
     assert install(spark) is spark
     assert install() is spark, "the active one"
+
+
+def test_what_spark_refuses_in_its_own_words(spark: SparkSession, table: Table) -> None:
+    """The table of the reference page, line by line."""
+    url = table.url
+    rows = spark.sql("SELECT 1L AS id, 'x' AS day")
+
+    def writer(mode: str) -> Any:
+        return rows.write.format("indextables").mode(mode)
+
+    spark.read.format("indextables").load(url).createOrReplaceTempView("logs")
+    said: dict[str, Callable[[], Any]] = {
+        '`df.write.format("indextables").save(url)`': lambda: rows.write.format("indextables").save(url),
+        '`.mode("ignore")`': lambda: writer("ignore").save(url),
+        '`.partitionBy("day")`': lambda: writer("append").partitionBy("day").save(url),
+        '`.clusterBy("id")`': lambda: writer("append").clusterBy("id").save(url),
+        '`.bucketBy(2, "id")`': lambda: writer("append").bucketBy(2, "id").save(url),
+        "``SELECT * FROM indextables.`/path` ``": lambda: spark.sql(f"SELECT * FROM indextables.`{url}`"),
+        "`DELETE FROM logs`": lambda: spark.sql("DELETE FROM logs"),
+        "`UPDATE logs SET …`": lambda: spark.sql("UPDATE logs SET id = 1"),
+    }
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "spark.md").read_text()
+    lines = page.partition("| what was said |")[2].partition("\n\n")[0].splitlines()[2:]
+    told = {cells[1].strip(): cells[2].strip().strip("`") for cells in (line.split("|") for line in lines)}
+    assert told.keys() == said.keys()
+    for what, words in told.items():
+        with pytest.raises(PySparkException, match=re.escape(words)):
+            said[what]()
+    assert table.count() == 2

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from indextables import Table, errors
 from indextables.core.options import Options
-from indextables.spark import merge_splits, prewarm, write
+from indextables.spark import compact, merge_splits, prewarm, write
 from indextables.spark.tasks import parallelism, run_on_executors
 from indextables.table.merge_job import begin_merge
 from indextables.table.merge_plan import merge_limits
@@ -135,3 +135,8 @@ def test_calls_answer_in_order_and_their_errors_are_ours(spark: SparkSession) ->
         run_on_executors(spark, [partial(Options, {"nonsense": "1"})])
     assert "\n" not in str(caught.value)
     assert parallelism(spark) == 2
+
+
+def test_what_compacting_answers_fits_on_a_line(spark: SparkSession, crumbs: str) -> None:
+    said = "Checkpointed(version=2, format='avro-state', kind='compacted', written=True)"
+    assert repr(compact(spark, crumbs)) == said

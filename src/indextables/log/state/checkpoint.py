@@ -38,6 +38,11 @@ class Checkpointed:
     kind: str
     written: bool
 
+    def __repr__(self) -> str:
+        """Without the snapshot, which is everything that is known of the table."""
+        version = self.snapshot.version
+        return f"Checkpointed(version={version}, format={self.format!r}, kind={self.kind!r}, written={self.written})"
+
 
 def checkpoint(log: TableLog, snapshot: Snapshot, *, compact: bool) -> Checkpointed:
     """Write the snapshot's state, and go on from it.
