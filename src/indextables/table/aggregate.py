@@ -20,7 +20,7 @@ from indextables.split.aggregate.finish import finished
 from indextables.split.aggregate.partial import condensed
 from indextables.table.foreign import check_bundles
 from indextables.table.query import bound_query, narrowed
-from indextables.table.splits import PATIENCE, readers, reading_threads
+from indextables.table.splits import PATIENCE, Asking, readers, reading_threads
 
 
 def aggregate(
@@ -37,5 +37,7 @@ def aggregate(
     asked = None if query is None else bound_query(query, snapshot)
     snapshot, files = read_files(log, snapshot, narrowed(where, asked))
     starts = (partial(split.aggregate, wanted, where, asked) for split in readers(log, snapshot, files))
-    whole = next(iter(condensed(wanted, in_order(starts, threads=reading_threads(log), patience=PATIENCE))), None)
+    with Asking():
+        parts = in_order(starts, threads=reading_threads(log), patience=PATIENCE)
+        whole = next(iter(condensed(wanted, parts)), None)
     return snapshot, finished(wanted, whole)

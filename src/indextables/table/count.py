@@ -92,13 +92,14 @@ def _found(log: TableLog, snapshot: Snapshot, where: Predicate | None, query: st
 
 def _summed(log: TableLog, snapshot: Snapshot, files: pa.Table, where: Predicate | None, asked: Bound | None) -> int:
     """What the splits count. A count is mostly a matter of microseconds, so it goes without threads for as long as that holds."""
-    from indextables.table.splits import Alone, readers, reading_threads
+    from indextables.table.splits import Alone, Asking, readers, reading_threads
 
     splits = readers(log, snapshot, files)
     alone, total = Alone(files.num_rows), 0
-    for split in splits:
-        total += split.count(where, asked)
-        if alone.ends():
-            break
-    starts = (partial(split.counts, where, asked) for split in splits)
-    return total + sum(in_order(starts, threads=reading_threads(log)))
+    with Asking():
+        for split in splits:
+            total += split.count(where, asked)
+            if alone.ends():
+                break
+        starts = (partial(split.counts, where, asked) for split in splits)
+        return total + sum(in_order(starts, threads=reading_threads(log)))

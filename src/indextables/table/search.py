@@ -28,7 +28,7 @@ from indextables.table.indexing import mapping_of
 from indextables.table.plain import FEW, plain_batch, plain_rows
 from indextables.table.query import bound_query, narrowed
 from indextables.table.scan import chosen_columns
-from indextables.table.splits import Alone, readers, reading_threads
+from indextables.table.splits import Alone, Asking, readers, reading_threads
 
 _Winner: TypeAlias = tuple[float, int, int]
 """Its score, the number of its split, and its row there."""
@@ -60,8 +60,9 @@ def search(
         raise SchemaError(f"the table has a column {min(taken)} of its own; use scan(query=…)", column=min(taken))
     snapshot, files = read_files(log, snapshot, narrowed(where, asked))
     splits = list(readers(log, snapshot, files))
-    best = _winners(log, splits, where, asked, limit)
-    found = _rows(log, splits, best, list(dict.fromkeys([*names, *shown])), snapshot.schema)
+    with Asking():
+        best = _winners(log, splits, where, asked, limit)
+        found = _rows(log, splits, best, list(dict.fromkeys([*names, *shown])), snapshot.schema)
     fields = [snapshot.schema.field(name) for name in names] + [pa.field(SCORE, pa.float64())]
     columns = [found.column(name) for name in names] + [pa.array([score for score, _, _ in best], pa.float64())]
     if shown:

@@ -65,12 +65,15 @@ class _Readers:
 
 
 _READERS = _Readers()
+_ASKING: Final[set[int]] = set()
+"""The threads that are at a question. A set, because adding to it needs no lock."""
 
 
 def _after_fork() -> None:
     """What they hold belongs to the parent's runtime."""
     global _READERS  # noqa: PLW0603 - one per process
     _READERS = _Readers()
+    _ASKING.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -114,12 +117,31 @@ def _each(
             yield reader
 
 
+class Asking:
+    """While it is entered, this thread is at a question, and leaves others their share of the processors."""
+
+    def __init__(self) -> None:
+        self._here = threading.get_ident()
+        self._outermost = self._here not in _ASKING
+
+    def __enter__(self) -> None:
+        _ASKING.add(self._here)
+
+    def __exit__(self, *_: object) -> None:
+        if self._outermost:
+            _ASKING.discard(self._here)
+
+
 def reading_threads(log: TableLog) -> int:
-    """As many as there are processors, and some more where reading is waiting. One, where the caller wants no threads."""
+    """As many as there are processors for each who asks, and some more where reading is waiting. One, where the caller wants
+    no threads.
+    """
     if not isinstance(log.workers, Threads):
         return 1
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return processors if local_store(log.store) is not None else max(processors, _READS_AT_A_TIME)
+    if local_store(log.store) is None:
+        return max(processors, _READS_AT_A_TIME)
+    return max(1, processors // max(1, len(_ASKING)))
 
 
 class Alone:
