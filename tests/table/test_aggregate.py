@@ -90,7 +90,9 @@ def fits(value: Any, kind: pa.DataType) -> bool:
     """Whether a sum is one that its type holds."""
     if isinstance(value, int) and pa.types.is_integer(kind):
         return -(2**63) <= value < 2**63
-    return not pa.types.is_decimal(kind) or value is None or abs(value) < Decimal(10) ** (kind.precision - kind.scale)
+    if not pa.types.is_decimal(kind) or value is None:
+        return True
+    return bool(value.copy_abs() < Decimal(10) ** (kind.precision - kind.scale))  # abs() would round it to 28 digits
 
 
 def check(
