@@ -104,7 +104,8 @@ _tasks = Section("Tasks", "How a read is divided among the tasks of a cluster.")
 READ_SPLITS_PER_TASK = _tasks.whole(
     "read.splitsPerTask",
     0,
-    "Splits that one task reads. 0: as many as have 128 MB together, fewer where processors would have nothing to do.",
+    "Splits that one task reads. 0: as many as have 128 MB together, fewer where processors would have nothing to do, and up to "
+    "512 MB where there would be more than 2,000 tasks.",
     unit="splits",
 )
 READ_MAX_SPLITS_PER_TASK = _tasks.whole(
