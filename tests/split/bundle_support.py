@@ -12,7 +12,8 @@ import pyarrow as pa
 from indextables.core.types import arrow_to_spark_json
 from indextables.split.container import Pages, RowsCopy, RowsFile, Sealed, read_footer, write_bundle
 from indextables.split.footer import Facts
-from indextables.split.rows import Rows, write_rows
+from indextables.split.row_files import write_rows
+from indextables.split.rows import Rows
 from indextables.storage.local import LocalStore
 from indextables.storage.store import Store
 

@@ -41,7 +41,7 @@ from indextables.split.index import IndexBuilder
 from indextables.split.index_merge import merge_indexes
 from indextables.split.mapping import plan_mapping
 from indextables.split.reader import SplitReader
-from indextables.split.rows import write_rows
+from indextables.split.row_files import write_rows
 from indextables.storage.counting import Counting
 from indextables.storage.local import LocalStore
 from split.bundle_support import assert_same, make

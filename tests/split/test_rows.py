@@ -36,10 +36,12 @@ from indextables.core.predicate import (
     member,
 )
 from indextables.core.types import spark_json_to_arrow
+from indextables.split import row_files
 from indextables.split import rows as rows_module
 from indextables.split.container import Pages, RowsCopy, read_footer
 from indextables.split.footer import Part
-from indextables.split.rows import Rows, write_rows
+from indextables.split.row_files import write_rows
+from indextables.split.rows import Rows
 from indextables.storage.faulty import Died, Fault, Faulty, Plan
 from indextables.storage.local import LocalStore
 from predicate_data import SCHEMA, predicates, to_table
@@ -447,7 +449,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_module, "_BLOCK_BYTES", 20_000)
+    monkeypatch.setattr(row_files, "_BLOCK_BYTES", 20_000)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -466,7 +468,7 @@ def test_wide_rows_are_spread_over_files(tmp_path: Path) -> None:
 
 
 def test_a_file_ends_at_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_module, "_FILE_BYTES", 1_000_000)
+    monkeypatch.setattr(row_files, "_FILE_BYTES", 1_000_000)
     table = numbers(100_000)
     key, sealed = make(tmp_path, table)
     parts = sealed.footer.parts
@@ -476,7 +478,7 @@ def test_a_file_ends_at_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_many_small_rows_stay_in_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_module, "_BLOCK_BYTES", 500_000)
+    monkeypatch.setattr(row_files, "_BLOCK_BYTES", 500_000)
     for batch_rows in (1000, 8192, 100_000):
         _, sealed = make(tmp_path, numbers(100_000).to_batches(batch_rows), numbers(0).schema)
         assert len(sealed.footer.parts) == 1
@@ -489,7 +491,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         import resource
         from pathlib import Path
         import pyarrow as pa
-        from indextables.split.rows import write_rows
+        from indextables.split.row_files import write_rows
         schema = pa.schema([("n", pa.int64()), ("s", pa.string())])
         def batches(count):
             for number in range(count):

@@ -35,7 +35,7 @@ from indextables.split.index import BuiltIndex, segment_rows
 from indextables.split.index_merge import merge_indexes
 from indextables.split.mapping import DocMapping
 from indextables.split.reader import SplitReader
-from indextables.split.rows import write_rows
+from indextables.split.row_files import write_rows
 from indextables.split.statistics import merged_summary
 from indextables.split.writer import CREATED_BY, LocalSplit, engines, write_split
 from indextables.storage.mapping import translate

@@ -1,11 +1,7 @@
-"""Rows in and out of the row store of a split, in exactly the types of its schema.
+"""Rows out of the row store of a split, in exactly the types of its schema.
 
-**Writing** is one pass over an iterator of batches, at the pace of the slower side, and needs as much memory as a few
-batches. Vortex holds 8,192 rows of every column before it writes any of them: a lot, if they are documents of a megabyte
-each. So a file ends when such a block grows too large, and the next one begins behind it in the same bundle.
-
-**Reading** hands Vortex bytes that were verified (`Pages`), row numbers that exist, strictly increasing (it would end the
-process for others), and filters that cannot lose a row (`pushdown`), after which the exact filter is applied.
+Vortex is handed bytes that were verified (`Pages`), row numbers that exist, strictly increasing (it would end the process for
+others), and filters that cannot lose a row (`pushdown`), after which the exact filter is applied.
 
 Errors of the store cross Vortex as text. They are kept on this side and raised in place of what comes back.
 """
@@ -16,36 +12,30 @@ import itertools
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import vortex as vx
 
-from indextables.core.batches import pieces
-from indextables.core.errors import CorruptSplit, SchemaError, SplitError, StorageError
+from indextables.core.errors import CorruptSplit, SchemaError, SplitError
 from indextables.core.predicate import Constant, Predicate, columns_of, evaluate
 from indextables.core.types import spark_json_to_arrow
 from indextables.split import blocks
 from indextables.split.blocks import BLOCK_ROWS
-from indextables.split.container import Pages, RowsFile
+from indextables.split.container import Pages
 from indextables.split.footer import Footer, Part
-from indextables.split.forms import from_stored, stored_schema, to_stored
-from indextables.split.native import first_line, is_failure, translated
+from indextables.split.forms import from_stored, stored_schema
+from indextables.split.native import first_line, translated
 from indextables.split.pushdown import pushed_down
 
 _Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 BATCH_ROWS: Final = 1 << 16
 """Rows that Vortex decodes at a time in a scan: fewer cost more per row, more do not fit the processor's caches."""
-
-_BLOCK_BYTES: Final = 1 << 26
-_FILE_BYTES: Final = 1 << 30
-"""No file holds more: its rows fit into one batch, whose texts must stay below 2 GiB."""
 
 _FEW_ROWS: Final = 48
 _FEW_BLOCKS: Final = 10
@@ -56,89 +46,6 @@ _CACHE_BYTES: Final = 1 << 28
 _KEPT_ERRORS: Final = 64
 _MOST_SELECTIONS: Final = 32
 """Each has prepared scans, and a table of many columns can be asked for any of their combinations."""
-
-
-def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> tuple[RowsFile, ...]:
-    """Write all rows to `path`, and to `path.1` and so on where one file is not enough. Returns the files, in order.
-
-    The iterator is advanced on the calling thread while others compress, so it may do work of its own on each batch.
-    What it raises is raised here. After an error no file is left. Raises SchemaError for batches that do not fit.
-    """
-    feed = _Feed(schema, batches)
-    files: list[RowsFile] = []
-    try:
-        while True:
-            target = path.with_name(f"{path.name}.{len(files)}") if files else path
-            rows = feed.rows
-            files.append(RowsFile(target, 0))
-            _write_file(target, feed)
-            files[-1] = RowsFile(target, feed.rows - rows)
-            if feed.exhausted:
-                return tuple(files)
-    except BaseException:
-        for file in files:
-            with suppress(OSError):
-                file.path.unlink()
-        raise
-
-
-def _write_file(target: Path, feed: _Feed) -> None:
-    reader = pa.RecordBatchReader.from_batches(feed.schema, feed.next_file())
-    try:
-        vx.io.write(reader, str(target))
-    except BaseException as error:
-        if feed.error is not None:
-            raise feed.error from None
-        if not is_failure(error):
-            raise
-        raise StorageError(f"rows cannot be written to {target}: {first_line(error)}", key=str(target)) from error
-
-
-class _Feed:
-    """Batches in the types of the row store, cut where a file ends. Keeps the error that ended them."""
-
-    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-        self._given = schema
-        self.schema = stored_schema(schema)
-        self._pieces = (piece for batch in batches for piece in pieces(batch, BLOCK_ROWS, _BLOCK_BYTES))
-        self._next: pa.RecordBatch | None = None
-        self.rows = 0
-        self.exhausted = False
-        self.error: BaseException | None = None
-
-    def next_file(self) -> Iterator[pa.RecordBatch]:
-        total = block = rows = 0
-        try:
-            while (batch := self._peek()) is not None:
-                size = batch.nbytes
-                if rows and (total + size > _FILE_BYTES or block + size > _BLOCK_BYTES):
-                    return
-                self._next = None
-                total += size
-                rows += batch.num_rows
-                block = size if rows // BLOCK_ROWS > (rows - batch.num_rows) // BLOCK_ROWS else block + size
-                self.rows += batch.num_rows
-                yield batch
-            self.exhausted = True
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self.error = error
-            raise
-
-    def _peek(self) -> pa.RecordBatch | None:
-        if self._next is None:
-            piece = next(self._pieces, None)
-            if piece is not None:
-                self._next = self._stored(piece)
-        return self._next
-
-    def _stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if batch.schema.names != self._given.names:
-            raise SchemaError(
-                f"a batch has the columns {', '.join(batch.schema.names)}, expected {', '.join(self._given.names)}"
-            )
-        return to_stored(batch, self._given)
 
 
 class _Errors:
@@ -496,4 +403,4 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-__all__ = ["BATCH_ROWS", "Rows", "empty_columns", "write_rows"]
+__all__ = ["BATCH_ROWS", "Rows", "empty_columns"]

@@ -29,7 +29,7 @@ from indextables.split.container import RowsFile, Sealed, write_bundle
 from indextables.split.footer import Facts, Source
 from indextables.split.index import BuiltIndex, IndexBuilder
 from indextables.split.mapping import DocMapping
-from indextables.split.rows import write_rows
+from indextables.split.row_files import write_rows
 from indextables.split.statistics import Statistics
 from indextables.storage.mapping import translate
 
