@@ -271,7 +271,7 @@ def notes() -> list[str]:
     return [
         "before it was timed, every answer was equal for all subjects, value by value; of rankings, that the rows match",
         "handles are kept open and have answered the question before; a round is the median of up to 25 answers",
-        "so what each keeps in memory is warm: ours the blocks of few rows, without which fetching 36 rows takes some 4 times as long",
+        "so what each keeps in memory is warm: ours the blocks of few rows, without which 36 rows take some 4 times as long",
         "lance has a BITMAP index of the level and filters before it searches; DuckDB asks LIKE, and a regular expression then",
         "tantivy is one index over all rows: its rows are fetched one by one, from Python, out of its document store",
     ]
