@@ -240,6 +240,6 @@ def shape_of(node: Node) -> str:
     """A tree without its words and numbers."""
     below = ",".join(map(shape_of, children_of(node)))
     signs = ",".join(str(len(getattr(node, part))) for part in ("must", "should", "must_not") if hasattr(node, part))
-    more = [getattr(node, name, None) for name in ("with_low", "with_high", "slop")]
+    more = [bool(getattr(node, name, None)) for name in ("with_low", "with_high", "slop")]
     ends = [getattr(node, name, "") is None for name in ("low", "high", "field")]
     return f"{type(node).__name__}{signs}{more}{ends}({below})"
