@@ -78,6 +78,7 @@ def measured(data: Path, sizes: Sizes) -> dict[str, Row]:
             **_fetched(handles, asked.searches, sizes),
             **_counted(handles, asked.searches, sizes),
             **_grouped(handles, asked.searches, sizes),
+            **_unseen(handles, asked.unseen, sizes),
             **_crowded(handles, asked.crowd, sizes),
         }
     return {**rows, **_first(data, asked.searches["medium"], sizes)}
@@ -158,6 +159,26 @@ def _grouped(handles: _Open, searches: Mapping[str, Search], sizes: Sizes) -> di
         what = f"{title}: {search.what}, {len(groups)} groups"
         found[verb] = handles.rounds(sizes.rounds, _GROUPING, what, verb, search)
     return found
+
+
+def _unseen(handles: _Open, searches: Sequence[Search], sizes: Sizes) -> dict[str, Row]:
+    """All rows of rare words that nobody has asked for before, so that no answer is remembered. Both must find the same."""
+    some = len(searches) // (sizes.rounds + 1)
+    both = (OURS, LANCE)
+
+    def turn(name: str) -> Callable[[int], tuple[float, list[list[int]]]]:
+        return lambda number: handles.workers[name].call(
+            tables.time_crowd, 1, searches[number * some : (number + 1) * some]
+        )
+
+    results: dict[str, list[Any]] = measure.rounds(sizes.rounds, {name: turn(name) for name in both})
+    for ours, theirs in zip(results[OURS], results[LANCE], strict=True):
+        if [sorted(ids) for ids in ours[1]] != [sorted(ids) for ids in theirs[1]]:
+            raise AssertionError(f"{OURS} and {LANCE} found other rows of rare words")
+    seconds = {name: [spent / some for spent, _ in found] for name, found in results.items()}
+    row = Row("fetch: a rare word, another one each time", seconds)
+    row.note = f"{some} words a round, the mean of them; 18 to 72 rows each"
+    return {"unseen": row}
 
 
 def _crowded(handles: _Open, searches: Sequence[Search], sizes: Sizes) -> dict[str, Row]:
@@ -271,7 +292,7 @@ def notes() -> list[str]:
     return [
         "before it was timed, every answer was equal for all subjects, value by value; of rankings, that the rows match",
         "handles are kept open and have answered the question before; a round is the median of up to 25 answers",
-        "so what each keeps in memory is warm: ours the blocks of few rows, without which 36 rows take some 4 times as long",
+        "so what each keeps in memory is warm; what a rare word takes that was not asked for before is a row of its own",
         "lance has a BITMAP index of the level and filters before it searches; DuckDB asks LIKE, and a regular expression then",
         "tantivy is one index over all rows: its rows are fetched one by one, from Python, out of its document store",
     ]

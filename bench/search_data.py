@@ -49,9 +49,12 @@ class Search:
 
 @dataclass(frozen=True)
 class Asked:
-    """All searches: those that are measured one by one, by a short name, and those that many threads ask for."""
+    """All searches: those that are measured one by one, by a short name; those for other rare words, each of which is asked for
+    once; and those that many threads ask for.
+    """
 
     searches: dict[str, Search]
+    unseen: list[Search]
     crowd: list[Search]
 
 
@@ -74,7 +77,12 @@ def choose(rows: Path, count: int, rows_with: Callable[[str], int], crowd: int) 
         "top term": Search("a word in 5% of the rows", (_COMMON,), best=10),
         "top or": Search("two words, OR", (_COMMON, _OTHER), "or", best=10),
     }
-    return Asked(searches, _crowd(known, count, crowd))
+    others = sorted(
+        (word for word in known if word != rare and _RARE_ROWS / 2 <= known[word] <= _RARE_ROWS * 2),
+        key=lambda word: abs(known[word] - _RARE_ROWS),
+    )
+    unseen = [Search("a rare word", (word,)) for word in others]
+    return Asked(searches, unseen, _crowd(known, count, crowd))
 
 
 def _words(rows: Path) -> list[str]:
