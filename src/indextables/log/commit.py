@@ -42,7 +42,7 @@ from indextables.log.conflicts import Change, Decision, check_change, decide
 from indextables.log.layout import version_key
 from indextables.log.open import open_log
 from indextables.log.protocol import check_writable
-from indextables.log.refresh import head_or_none, read_files, refresh_now, remember, reopen, too_old
+from indextables.log.refresh import head_or_none, read_files, refresh_now, remember, reopen, too_old, with_tip
 from indextables.log.snapshot import Snapshot, apply_version
 from indextables.log.state.write import write_state
 from indextables.log.tablelog import TableLog, check_paths
@@ -135,7 +135,7 @@ def commit(
         if fate == "won":
             _verify_late_answer(log, current, number, txn_id)
             following = replace(apply_version(current, number, now_ms, actions), state_committed=False)
-            return Committed(remember(log, following), txn_id, written=True, metrics=metrics)
+            return Committed(remember(log, with_tip(log, following)), txn_id, written=True, metrics=metrics)
         restart = fate == "restart"
         log.clock.sleep(_backoff(log, attempt))
     raise TooManyConflicts(

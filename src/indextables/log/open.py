@@ -97,6 +97,8 @@ def _open_once(log: TableLog, at: int | None, how: _How) -> Snapshot:
     snapshot = _base(log, found, at, how)
     snapshot = replace(snapshot, anchor=found.version_zero.meta.etag if found.version_zero else None)
     snapshot = _replay(log, found, snapshot, at, patient=how.patient)
+    newest = found.listing.versions.get(snapshot.version)
+    snapshot = replace(snapshot, tip=(snapshot.version, newest.etag) if newest else None)
     incomplete = found.unreadable > snapshot.version or snapshot.gap is not None
     if incomplete and how.patient and log.clock.boot() - sent > _SLOW_SECONDS:
         raise _Vanished("what was looked at first")

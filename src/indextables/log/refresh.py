@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from indextables.core import options as opt
-from indextables.core.errors import CorruptLog, ObjectNotFound, TableReplaced, VersionNotFound
+from indextables.core.errors import CorruptLog, ObjectNotFound, StorageError, TableReplaced, VersionNotFound
 from indextables.core.predicate import Predicate
 from indextables.log.layout import version_key
 from indextables.log.listing import list_versions
@@ -23,6 +24,7 @@ from indextables.log.protocol import check_readable
 from indextables.log.snapshot import Snapshot, apply_version
 from indextables.log.state.files import StateFiles
 from indextables.log.tablelog import TableLog, VersionFile
+from indextables.storage.local import local_store
 from indextables.storage.store import ObjectMeta
 
 logger = logging.getLogger("indextables")
@@ -56,9 +58,14 @@ def refresh_now(log: TableLog, snapshot: Snapshot) -> Snapshot:
         lambda: log.read_version(snapshot.version + 1),
         lambda: head_or_none(log, version_key(0)),
     ]
-    following, zero = log.workers.together(calls)
+    if local_store(log.store) is not None:
+        calls.append(lambda: head_or_none(log, version_key(snapshot.version)))
+    following, zero, *tips = log.workers.together(calls)
     if zero is None or zero.etag != snapshot.anchor or too_old(log, snapshot):
         return reopen(log, snapshot)  # too old only now: the process slept between the question and the answer
+    if any(_is_another(snapshot, found) for found in tips):
+        return reopen(log, snapshot)
+    snapshot = replace(snapshot, tip=next(((snapshot.version, found.etag) for found in tips if found), None))
     if following is None:
         return remember(log, snapshot.with_checked(sent))
     newest = _apply_new(log, snapshot, following)
@@ -66,6 +73,29 @@ def refresh_now(log: TableLog, snapshot: Snapshot) -> Snapshot:
         return reopen(log, snapshot)
     check_readable(log.url, newest.protocol)
     return remember(log, newest.with_checked(sent))
+
+
+def with_tip(log: TableLog, snapshot: Snapshot) -> Snapshot:
+    """The snapshot after a commit, with what a local disk says of the version that was just written."""
+    if local_store(log.store) is None:
+        return snapshot
+    try:
+        newest = head_or_none(log, version_key(snapshot.version))
+    except StorageError as error:
+        logger.info("table %s: version %d was written and cannot be looked at: %s", log.url, snapshot.version, error)
+        return snapshot
+    return replace(snapshot, tip=(snapshot.version, newest.etag) if newest else None)
+
+
+def _is_another(snapshot: Snapshot, newest: ObjectMeta | None) -> bool:
+    """Whether the version is not the one that was read: an older copy of the table was put back, and went its own way.
+
+    Version 0 does not tell, if it is the same to the last bit and lies in the same place of the disk. That is asked of local
+    disks only, where files are put back under running processes and asking costs nothing.
+    """
+    if snapshot.tip is None or snapshot.tip[0] != snapshot.version:
+        return False
+    return newest is None or newest.etag != snapshot.tip[1]
 
 
 def _apply_new(log: TableLog, snapshot: Snapshot, following: VersionFile) -> Snapshot | None:

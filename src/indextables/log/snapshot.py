@@ -59,6 +59,8 @@ class Snapshot:
     """The first missing version, where versions of this table lie above it."""
     anchor: str | None = None
     """ETag of version 0; None where there is no version 0 (other implementations delete it)."""
+    tip: tuple[int, str | None] | None = None
+    """A version and the ETag of its file, as this was last seen."""
     state_committed: bool = False
     """The newest state has no version file of its number: another implementation commits states, and we only read."""
     checked: float = 0.0
