@@ -1,8 +1,8 @@
 """Refreshing: what is new since a snapshot, in two requests when nothing is.
 
-Version N+1 is asked for and version 0 is looked at, side by side. Version 0 unchanged and N+1 absent: nothing is new. This is
-only sound while nobody can have deleted N+1 again, so a snapshot that was last seen to be the newest more than half the
-safety age ago is opened anew.
+Version N+1 is asked for and version 0 is looked at, side by side (on a local disk version N, too). Both unchanged and N+1
+absent: nothing is new. This is only sound while nobody can have deleted N+1 again, so a snapshot that was last seen to be the
+newest more than half the safety age ago is opened anew.
 """
 
 from __future__ import annotations
