@@ -27,6 +27,8 @@ _FEW_FILES: Final = 64
 _COLUMNS: Final = ["path", "partitionValues", "size", "footerStartOffset", "numRecords"]
 PATIENCE: Final = 0.0005
 """Seconds of work that are sooner done than another thread has come to help."""
+_WORTH_IT: Final = 0.001
+"""Seconds of work that are sooner done by two threads: half of them are saved, and the hand-over costs as much."""
 _MOST_READERS: Final = 1024
 _READS_AT_A_TIME: Final = 8
 """From a remote store, where a thread mostly waits."""
@@ -157,7 +159,7 @@ class Alone:
         self._done += 1
         self._left -= 1
         spent = time.perf_counter() - self._began
-        return spent > PATIENCE and spent * self._left > PATIENCE * self._done
+        return spent > PATIENCE and spent * self._left > _WORTH_IT * self._done
 
 
 class _PartitionValues:
