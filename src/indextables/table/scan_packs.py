@@ -21,7 +21,6 @@ _MOST_TASK_BYTES: Final = 1 << 27
 _MANY_TASKS: Final = 2_000
 _LARGEST_TASK_BYTES: Final = 1 << 29
 """Of a table that would have more than many tasks: planning one takes the driver 30 µs, and starting one some milliseconds."""
-_TASKS_PER_PROCESSOR: Final = 2
 _LIGHTER: Final = 4
 """Bytes that a question to the indexes gets through while rows are read from one."""
 _FEW_PACKS: Final = 100
@@ -68,7 +67,9 @@ def _bytes(batch: pa.RecordBatch) -> bytes:
 
 
 def _cuts(sizes: Any, options: Options, most_tasks: int | None, light: bool) -> list[tuple[int, int]]:
-    """Where tasks begin and end. A light task is soon done, and beginning one takes as long as its work: no more than needed."""
+    """Where tasks begin and end: as many as there are processors, or more where they would be too large. Beginning a task takes
+    longer than reading two columns of a million rows, so that there are no more than needed.
+    """
     count = len(sizes)
     fixed = options[opt.READ_SPLITS_PER_TASK]
     if most_tasks is None and fixed:
@@ -76,7 +77,7 @@ def _cuts(sizes: Any, options: Options, most_tasks: int | None, light: bool) -> 
     else:
         ends = np.cumsum(np.maximum(sizes, 1))
         wanted = most_tasks or os.cpu_count() or 1
-        share = -(-int(ends[-1]) // (wanted if most_tasks or light else wanted * _TASKS_PER_PROCESSOR))
+        share = -(-int(ends[-1]) // wanted)
         weight = _LIGHTER if light else 1
         most_bytes = min(max(_MOST_TASK_BYTES, int(ends[-1]) // _MANY_TASKS), _LARGEST_TASK_BYTES)
         room = share if most_tasks else min(max(share, _LEAST_TASK_BYTES * weight), most_bytes * weight)
