@@ -307,3 +307,13 @@ def test_nothing_of_every_type() -> None:
 def test_a_block_without_records_is_irregular() -> None:
     with pytest.raises(Irregular):
         Lockstep(FILE_ENTRY["fields"], FILE_SCHEMA).read(b"", np.zeros(0, np.int64))
+
+
+@pytest.mark.parametrize("blocks", [[], [(0, b"")], [(0, b""), (0, b"")]])
+def test_manifests_without_entries_are_moved(blocks: list[tuple[int, bytes]]) -> None:
+    """Nobody writes them on purpose, and compaction meets them all the same."""
+    more = {LENGTHS_KEY: pack_lengths([])}
+    data = write_container(FILE_ENTRY_JSON, "zstandard", 3, blocks, lambda: more)
+    container = read_container("m", data)
+    assert read_records(container, data, ["path", "size"]).num_rows == 0
+    assert read_entries(container, data).num_rows == 0

@@ -205,8 +205,8 @@ def _groups(container: Container) -> Iterator[tuple[Sequence[Block], int]]:
 
 def _evenly(blocks: Sequence[Block], parts: int) -> Iterator[Sequence[Block]]:
     """So many parts, none of which is empty or has two blocks more than another: a thread that gets less waits for the others."""
-    parts = min(parts, len(blocks))
-    ends = [number * len(blocks) // parts for number in range(parts + 1)]
+    parts = max(1, min(parts, len(blocks)))
+    ends = [number * len(blocks) // parts for number in range(parts + 1)] if blocks else []
     return (blocks[begin:end] for begin, end in pairwise(ends))
 
 
