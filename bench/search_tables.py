@@ -318,7 +318,7 @@ def _load(subject: str) -> None:
     if subject == LANCE:
         import lance.query  # noqa: F401
     if subject == OURS:
-        from indextables.table import search  # noqa: F401
+        from indextables.table.read import search  # noqa: F401
 
 
 def _comparable(table: pa.Table, search: Search) -> Any:

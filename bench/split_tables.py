@@ -126,7 +126,7 @@ def write_pieces(rows: Path, where: Path, batches_a_split: int, partitioned: boo
 def merge_pieces(source: Path, where: Path, rows: int, left: int) -> Written:
     """Merge a copy of a table. Splits are never changed, so the copy may share them."""
     from indextables import Table
-    from indextables.table import merge_splits  # noqa: F401 - loaded when it is first used
+    from indextables.table.maintain import merge as merge_splits  # noqa: F401 - loaded when it is first used
 
     shutil.rmtree(where, ignore_errors=True)
     shutil.copytree(source, where, copy_function=_shared)
@@ -152,7 +152,7 @@ def _create(where: Path, partitioned: bool, lookup: str = "") -> Any:
     import vortex  # noqa: F401
 
     from indextables import Table
-    from indextables.table import append  # noqa: F401
+    from indextables.table.write import append  # noqa: F401
 
     shutil.rmtree(where, ignore_errors=True)
     options = {f"{_PREFIX}indexing.typemap.message": "text"}
@@ -292,7 +292,7 @@ def _load(subject: str) -> None:
     import vortex  # noqa: F401
 
     from indextables.core.predicate import parse_predicate
-    from indextables.table import scan  # noqa: F401
+    from indextables.table.read import scan  # noqa: F401
 
     parse_predicate("true", SCHEMA)
 

@@ -85,9 +85,9 @@ def test_what_verbs_return() -> None:
 
 
 def test_the_columns_of_tables_that_verbs_return() -> None:
-    from indextables.log.files import FILE_SCHEMA
+    from indextables.log.file_entries import FILE_SCHEMA
     from indextables.log.history import HISTORY_SCHEMA, LOG_SCHEMA
-    from indextables.table.skips import SKIPS_SCHEMA
+    from indextables.table.maintain.list_skips import SKIPS_SCHEMA
 
     assert HISTORY_SCHEMA.names == HISTORY
     assert LOG_SCHEMA.names == ["version", "timestamp", "action", "path", "json"]

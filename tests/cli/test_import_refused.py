@@ -15,7 +15,8 @@ from indextables.cli.errors import BAD_INPUT, CONFLICT, NOT_FOUND, USAGE
 from indextables.cli.load import csv_file, json_file
 from indextables.errors import CommitError
 from indextables.log.snapshot import Snapshot
-from indextables.table import create, create_filled
+from indextables.table.write import create
+from indextables.table.write import create_with_rows as create_filled
 
 BAD: list[tuple[str, bytes, str]] = [
     ("a.csv", b"a,b\n1,2\n3\n", "a.csv, row 3: 1 cell, but the header has 2"),

@@ -23,7 +23,7 @@ from indextables.cli.render.progress import Stage
 from indextables.cli.render.renderer import Renderer
 from indextables.cli.render.screen import Output, Screen
 from indextables.cli.render.values import json_values
-from indextables.split import spool
+from indextables.split.build import spool
 from indextables.table.progress import Progress
 
 STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from indextables.core.cached import cached_property
+from indextables.core.runtime.cached_property import cached_property
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from indextables.core.predicate import (
     parse_predicate,
     to_sql,
 )
-from indextables.core.predicate.words import MAX_LENGTH
+from indextables.core.sql_tokens import MAX_LENGTH
 
 SCHEMA = pa.schema(
     [

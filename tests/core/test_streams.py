@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from indextables.core import streams
-from indextables.core.streams import in_order
+from indextables.core.runtime import ordered_streams as streams
+from indextables.core.runtime.ordered_streams import in_order
 
 
 def scan_threads() -> list[threading.Thread]:

@@ -17,10 +17,10 @@ from indextables.core.errors import ForeignTable, VersionNotFound
 from indextables.log.actions import AddAction
 from indextables.log.cleanup import clean_up
 from indextables.log.state.collect import collect_manifests
-from indextables.log.state.files import StateFiles
-from indextables.log.tablelog import TableLog
+from indextables.log.state.live_files import StateFiles
+from indextables.log.table_log import TableLog
 from indextables.storage.local import LocalStore
-from indextables.table.skips import skips_table
+from indextables.table.maintain.list_skips import skips_table
 
 ARCHIVE = Path(__file__).parent / "logs.tar.xz"
 CASES = [

@@ -12,10 +12,10 @@ from functools import cache
 from typing import Any
 
 from indextables.core.errors import CommitOutcomeUnknown
-from indextables.log.open import open_log
-from indextables.log.tablelog import TableLog
-from indextables.storage.faulty import Died, Fault, Faulty, Plan
+from indextables.log.open_snapshot import open_log
+from indextables.log.table_log import TableLog
 from indextables.storage.retrying import Retrying
+from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from log.support import MemoryStore, commit_infos, live, make_log, raw_versions
 
 LASTING = 1000

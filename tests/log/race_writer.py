@@ -25,11 +25,11 @@ from indextables.log.actions import AddAction
 from indextables.log.cleanup import clean_up
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate, Replace
-from indextables.log.open import open_log
+from indextables.log.open_snapshot import open_log
 from indextables.log.refresh import open_current, read_files
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.state.collect import collect_manifests
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 from indextables.storage.local import LocalStore
 from indextables.table.table import Table
 

@@ -19,16 +19,16 @@ import pytest
 from indextables.core.clock import Clock
 from indextables.core.errors import IndexTablesError, ObjectExists, ObjectNotFound, StorageError
 from indextables.core.options import Options
-from indextables.core.parallel import Inline, Workers
+from indextables.core.runtime.threads import Inline, Workers
 from indextables.log.actions import AddAction
-from indextables.log.cache import LogCache
 from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change
-from indextables.log.create import create_log
+from indextables.log.create_log import create_log
+from indextables.log.log_cache import LogCache
 from indextables.log.snapshot import Snapshot
-from indextables.log.tablelog import TableLog
-from indextables.storage.counting import Counting
+from indextables.log.table_log import TableLog
 from indextables.storage.store import ObjectMeta, Store, StoredObject
+from indextables.storage.testing.counting import Counting
 
 T = TypeVar("T")
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from indextables.core.errors import CorruptLog, LogReadTimeout, UnsafePath, VersionNotFound
-from indextables.core.parallel import Inline
-from indextables.log.checkpoint import write_checkpoint
-from indextables.log.open import LogWarning, open_log
+from indextables.core.runtime.threads import Inline
+from indextables.log.json_checkpoint import write_checkpoint
+from indextables.log.open_snapshot import LogWarning, open_log
 from log.support import (
     FORMS,
     LOG,

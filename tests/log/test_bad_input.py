@@ -17,9 +17,9 @@ from indextables.core.errors import (
     VersionGap,
     VersionNotFound,
 )
-from indextables.log.checkpoint import write_checkpoint
 from indextables.log.history import read_history
-from indextables.log.open import LogWarning, open_log
+from indextables.log.json_checkpoint import write_checkpoint
+from indextables.log.open_snapshot import LogWarning, open_log
 from indextables.log.refresh import refresh
 from log.support import (
     METADATA,

@@ -16,7 +16,7 @@ from indextables.log.actions import TxnAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MergeGroup, MetadataUpdate
 from indextables.log.history import open_at
-from indextables.log.open import open_log
+from indextables.log.open_snapshot import open_log
 from indextables.storage.local import LocalStore
 from log.support import (
     METADATA,

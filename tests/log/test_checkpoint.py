@@ -10,12 +10,12 @@ import xxhash
 
 from indextables.core.errors import CorruptLog, StoreUnavailable, UnsupportedProtocol, VersionGap
 from indextables.log.actions import TxnAction
-from indextables.log.checkpoint import write_checkpoint
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate
-from indextables.log.open import LogWarning, open_log
+from indextables.log.json_checkpoint import write_checkpoint
+from indextables.log.open_snapshot import LogWarning, open_log
 from indextables.log.refresh import open_current
-from indextables.log.skips import record_skips
+from indextables.log.skip_records import record_skips
 from indextables.log.snapshot import Snapshot
 from log.support import (
     DAY,

@@ -11,14 +11,14 @@ import pytest
 
 from indextables.core.errors import AccessDenied, ObjectNotFound, StorageError
 from indextables.core.options import Options
-from indextables.core.parallel import Inline
-from indextables.log.cache import LogCache
-from indextables.log.checkpoint import write_checkpoint
+from indextables.core.runtime.threads import Inline
 from indextables.log.cleanup import CleanupReport, clean_up
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
-from indextables.log.open import open_log
-from indextables.log.tablelog import TableLog
+from indextables.log.json_checkpoint import write_checkpoint
+from indextables.log.log_cache import LogCache
+from indextables.log.open_snapshot import open_log
+from indextables.log.table_log import TableLog
 from indextables.storage.local import LocalStore
 from log.support import (
     DAY,

@@ -14,7 +14,7 @@ from indextables.core.predicate import parse_predicate
 from indextables.log.actions import TxnAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MergeGroup, MetadataUpdate, Replace
-from indextables.log.open import open_log
+from indextables.log.open_snapshot import open_log
 from indextables.log.refresh import open_current
 from log.support import (
     DAY,

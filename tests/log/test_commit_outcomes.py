@@ -20,10 +20,10 @@ from indextables.core.errors import (
     TooManyConflicts,
     UploadTooOld,
 )
-from indextables.log.checkpoint import write_checkpoint
 from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change
-from indextables.log.open import open_log
+from indextables.log.json_checkpoint import write_checkpoint
+from indextables.log.open_snapshot import open_log
 from indextables.log.snapshot import Snapshot
 from log.support import (
     HOUR,

@@ -11,13 +11,13 @@ import pytest
 
 from indextables.core.errors import CommitOutcomeUnknown, StoreUnavailable, TableExists, TableNotFound
 from indextables.log.actions import TxnAction
-from indextables.log.checkpoint import write_checkpoint
 from indextables.log.cleanup import clean_up
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate, Replace
-from indextables.log.open import open_log
-from indextables.log.tablelog import TableLog
-from indextables.storage.faulty import Died, Fault, Faulty, Plan
+from indextables.log.json_checkpoint import write_checkpoint
+from indextables.log.open_snapshot import open_log
+from indextables.log.table_log import TableLog
+from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from indextables.table.table import Table
 from log.crash import LASTING, Operation, crashes, files, is_certain, retried
 from log.support import (

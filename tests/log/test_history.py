@@ -11,10 +11,9 @@ import pytest
 from indextables.core.errors import ChangesGone, VersionNotFound
 from indextables.core.predicate import parse_predicate
 from indextables.log.actions import TxnAction
-from indextables.log.checkpoint import write_checkpoint
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MergeGroup, MetadataUpdate, Replace
-from indextables.log.files import FILE_SCHEMA
+from indextables.log.file_entries import FILE_SCHEMA
 from indextables.log.history import (
     HISTORY_SCHEMA,
     LOG_SCHEMA,
@@ -25,8 +24,9 @@ from indextables.log.history import (
     read_log,
     version_at,
 )
-from indextables.log.open import open_log
-from indextables.log.skips import record_skips
+from indextables.log.json_checkpoint import write_checkpoint
+from indextables.log.open_snapshot import open_log
+from indextables.log.skip_records import record_skips
 from log.support import (
     LOG,
     START_MS,

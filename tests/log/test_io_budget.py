@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from indextables.core.parallel import Threads
-from indextables.log.cache import CacheStats
-from indextables.log.checkpoint import write_checkpoint
+from indextables.core.runtime.threads import Threads
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.history import read_changes, read_history, version_at
-from indextables.log.open import open_log
+from indextables.log.json_checkpoint import write_checkpoint
+from indextables.log.log_cache import CacheStats
+from indextables.log.open_snapshot import open_log
 from indextables.log.refresh import open_current, refresh
-from indextables.log.tablelog import TableLog
-from indextables.storage.counting import Counting
+from indextables.log.table_log import TableLog
+from indextables.storage.testing.counting import Counting
 from log.support import (
     HOUR,
     FakeClock,
@@ -357,7 +357,7 @@ class TestCache:
         assert budget.spent[0]["get"] <= opening + 1 + 7
 
     def test_the_least_recently_used_goes_first(self) -> None:
-        from indextables.log.cache import LogCache
+        from indextables.log.log_cache import LogCache
 
         cache = LogCache()
         for number in range(70):

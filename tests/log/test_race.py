@@ -21,11 +21,11 @@ import pytest
 
 import indextables
 from indextables.core.options import Options
-from indextables.core.parallel import Inline
-from indextables.log.cache import LogCache
-from indextables.log.open import open_log
+from indextables.core.runtime.threads import Inline
+from indextables.log.log_cache import LogCache
+from indextables.log.open_snapshot import open_log
 from indextables.log.state.checkpoint import checkpoint
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 from indextables.storage.local import LocalStore
 from log.support import append, commit_infos, live, naive_live, new_table, raw_versions
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables.log.actions import Actions, AddAction, CommitInfo, TxnAction
-from indextables.log.checkpoint import write_checkpoint
 from indextables.log.codec import encode_actions, pack
-from indextables.log.files import files_table, fold, rows_to_adds
-from indextables.log.open import open_log
+from indextables.log.file_entries import files_table, fold, rows_to_adds
+from indextables.log.json_checkpoint import write_checkpoint
+from indextables.log.open_snapshot import open_log
 from indextables.log.refresh import open_current, refresh
 from indextables.log.snapshot import Snapshot
 from log.strategies import adds, texts

@@ -20,7 +20,7 @@ from indextables.core.predicate import (
     may_match,
     parse_predicate,
 )
-from indextables.log.skipping import manifest_bounds, prune_files
+from indextables.log.pruning.file_pruning import manifest_bounds, prune_files
 from log.file_tables import FILES, MAP, files_table
 from predicate_data import SCHEMA
 

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from effort import EFFORT, examples
+from indextables.core.bound_texts import column_stats
 from indextables.core.options import Options
 from indextables.core.predicate import (
     And,
@@ -29,10 +30,9 @@ from indextables.core.predicate import (
     may_match,
     member,
 )
-from indextables.core.stats import column_stats
 from indextables.core.values import to_text
-from indextables.log.skipping import manifest_bounds, prune_files
-from indextables.log.stats import limit_stats
+from indextables.log.bound_limits import limit_stats
+from indextables.log.pruning.file_pruning import manifest_bounds, prune_files
 from log.file_tables import files_table
 from predicate_data import OPS, POOLS, SCHEMA, column, meaning, predicates, rows, seen_literals, to_table
 

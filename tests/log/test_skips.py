@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from indextables.log.checkpoint import write_checkpoint
-from indextables.log.open import open_log
-from indextables.log.skips import COOLDOWN_HOURS, in_cooldown, record_skips, without_cooldown
+from indextables.log.json_checkpoint import write_checkpoint
+from indextables.log.open_snapshot import open_log
+from indextables.log.skip_records import COOLDOWN_HOURS, in_cooldown, record_skips, without_cooldown
 from indextables.log.snapshot import Snapshot
-from indextables.table.skips import SKIPS_SCHEMA, skips_table
+from indextables.table.maintain.list_skips import SKIPS_SCHEMA, skips_table
 from log.support import HOUR, MemoryStore, append, grown, live, make_log
 
 

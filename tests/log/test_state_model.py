@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables import AddAction, Table
-from indextables.log.cache import LogCache
-from indextables.log.open import open_log
-from indextables.log.state.files import StateFiles
+from indextables.log.log_cache import LogCache
+from indextables.log.open_snapshot import open_log
+from indextables.log.state.live_files import StateFiles
 from indextables.log.state.write import write_state
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 
 SCHEMA = pa.schema([("part", pa.int32()), ("id", pa.int64())])
 numbers = itertools.count()

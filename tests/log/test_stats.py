@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
+from indextables.core.bound_texts import column_stats, truncated_maximum, truncated_minimum
 from indextables.core.options import Options
-from indextables.core.stats import column_stats, truncated_maximum, truncated_minimum
-from indextables.log.stats import limit_stats
+from indextables.log.bound_limits import limit_stats
 from predicate_data import SCHEMA, to_table
 
 WIDE = pa.schema([("a", pa.string()), ("p", pa.string()), ("b", pa.string()), ("n", pa.int64()), ("c", pa.string())])

@@ -18,13 +18,13 @@ from indextables.core.options import Options
 from indextables.log.cleanup import clean_up
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
-from indextables.log.create import create_log
+from indextables.log.create_log import create_log
 from indextables.log.history import open_at, read_changes
 from indextables.log.refresh import open_current, refresh
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.state.collect import collect_manifests
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 from sim.oracle import Began
 from sim.process import NOT_KEPT, Actor
 from sim.simulation import Simulation

@@ -16,20 +16,20 @@ from unittest import mock
 
 import pyarrow as pa
 
-import indextables.split.upload as upload_module
-import indextables.table.merge_splits as merge_module
-import indextables.table.uploads as uploads_module
-import indextables.table.write_tasks as write_tasks_module
-from indextables.core.parallel import Workers
+import indextables.split.bundle.upload as upload_module
+import indextables.table.build.split_builder as write_tasks_module
+import indextables.table.build.uploads as uploads_module
+import indextables.table.maintain.merge as merge_module
+from indextables.core.runtime.threads import Workers
 from indextables.core.types import arrow_to_spark_json
 from indextables.log.commit import Committed, commit
-from indextables.log.tablelog import TableLog
-from indextables.split.container import RowsFile, write_bundle
-from indextables.split.footer import Facts, Source
-from indextables.split.mapping import DocMapping
-from indextables.split.merge import Target, _blamed
+from indextables.log.table_log import TableLog
+from indextables.split.build.split_merge import Target, _blamed
+from indextables.split.build.split_writer import LocalSplit
+from indextables.split.bundle.bundle_writer import RowsFile, write_bundle
+from indextables.split.bundle.footer import Facts, Source
+from indextables.split.index.doc_mapping import DocMapping
 from indextables.split.reader import SplitReader
-from indextables.split.writer import LocalSplit
 
 ONE_REQUEST = 900
 """Bytes of a split that is one create; larger ones are a put, which a client may repeat."""

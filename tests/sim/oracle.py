@@ -20,19 +20,19 @@ from typing import Any
 from indextables.core import options as opt
 from indextables.core.errors import IndexTablesError, ObjectNotFound, VersionNotFound
 from indextables.core.options import Options
-from indextables.core.parallel import Inline
+from indextables.core.runtime.threads import Inline
 from indextables.log.actions import Actions
-from indextables.log.cache import Kind, LogCache
-from indextables.log.checkpoint import NotThisTable, load_checkpoint
 from indextables.log.codec import decode_actions
-from indextables.log.layout import POINTER, PROBE, LogName, parse_log_key, parse_state_key, version_key
-from indextables.log.open import open_log
+from indextables.log.json_checkpoint import NotThisTable, load_checkpoint
+from indextables.log.log_cache import Kind, LogCache
+from indextables.log.log_paths import POINTER, PROBE, LogName, parse_log_key, parse_state_key, version_key
+from indextables.log.open_snapshot import open_log
 from indextables.log.refresh import read_files
 from indextables.log.snapshot import Snapshot
-from indextables.log.state.files import StateFiles
+from indextables.log.state.live_files import StateFiles
+from indextables.log.state.load_state import load_state
 from indextables.log.state.model import manifest_key
-from indextables.log.state.open import load_state
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 from sim.truth import Entry, Truth, first
 from sim.weather import SAFETY_HOURS
 from sim.world import HOUR, LOG, Request, SimClock, SimStore, Violation, World

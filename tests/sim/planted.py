@@ -13,19 +13,19 @@ from unittest import mock
 
 import indextables.log.cleanup as cleanup_module
 import indextables.log.commit as commit_module
-import indextables.log.create as create_module
-import indextables.log.open as open_module
+import indextables.log.create_log as create_module
+import indextables.log.open_snapshot as open_module
 import indextables.log.refresh as refresh_module
 import indextables.log.snapshot as snapshot_module
 from indextables.core import options as opt
 from indextables.core.errors import StorageError
 from indextables.log.actions import Actions
-from indextables.log.cache import LogCache
 from indextables.log.conflicts import Change, Decision
-from indextables.log.layout import version_key
 from indextables.log.listing import Listing, list_states, list_versions
+from indextables.log.log_cache import LogCache
+from indextables.log.log_paths import version_key
 from indextables.log.snapshot import Snapshot
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 from sim import planted_rows, planted_states
 from sim.planting import PLANTED, Patch, plant, planted
 from sim.writers import Writer

@@ -9,18 +9,18 @@ from typing import Any
 from unittest import mock
 
 import indextables.log.conflicts as conflicts_module
-import indextables.table.ingest as ingest_module
-import indextables.table.merge_splits as merge_module
-import indextables.table.uploads as uploads_module
+import indextables.table.build.ingest as ingest_module
+import indextables.table.build.uploads as uploads_module
+import indextables.table.maintain.merge as merge_module
 from indextables.core.errors import CommitOutcomeUnknown, StorageError
 from indextables.log.actions import RemoveAction
 from indextables.log.commit import Committed
 from indextables.log.conflicts import Change, MergeGroup
-from indextables.log.files import paths_in
+from indextables.log.file_entries import paths_in
 from indextables.log.snapshot import Snapshot
-from indextables.log.tablelog import TableLog
-from indextables.split.upload import upload
-from indextables.table.uploads import Uploads
+from indextables.log.table_log import TableLog
+from indextables.split.bundle.upload import upload
+from indextables.table.build.uploads import Uploads
 from sim.planting import Patch, planted
 
 

@@ -12,13 +12,13 @@ import indextables.log.state.checkpoint as checkpoint_module
 import indextables.log.state.collect as collect_module
 import indextables.log.state.write as write_module
 from indextables.log.cleanup import Plan
-from indextables.log.files import Version
+from indextables.log.file_entries import Version
 from indextables.log.listing import Listing
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.model import State, manifest_key
-from indextables.log.state.plan import Delta
 from indextables.log.state.read import decode_state
-from indextables.log.tablelog import TableLog
+from indextables.log.state.writing.delta import Delta
+from indextables.log.table_log import TableLog
 from indextables.storage.store import ObjectMeta
 from sim.planting import Patch, planted
 

@@ -22,12 +22,12 @@ from indextables.core.errors import (
     VersionNotFound,
 )
 from indextables.core.options import Options
-from indextables.core.parallel import Inline
-from indextables.log.cache import LogCache
-from indextables.log.open import open_log
+from indextables.core.runtime.threads import Inline
+from indextables.log.log_cache import LogCache
+from indextables.log.open_snapshot import open_log
 from indextables.log.refresh import open_current, read_files, refresh
 from indextables.log.snapshot import Snapshot
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 from indextables.storage.retrying import Retrying
 from indextables.storage.store import Store
 from sim.oracle import Began

@@ -18,7 +18,7 @@ from indextables.core.errors import (
     TableReplaced,
 )
 from indextables.core.types import arrow_to_spark_json
-from indextables.log.open import open_log
+from indextables.log.open_snapshot import open_log
 from indextables.log.snapshot import Snapshot
 from indextables.table.table import Table
 from sim.oracle import Began

@@ -17,8 +17,8 @@ from typing import Literal
 
 from indextables.core.errors import StorageError
 from indextables.log.actions import Actions
-from indextables.log.layout import parse_log_key
-from indextables.table.merge_splits import OPERATION, Merged
+from indextables.log.log_paths import parse_log_key
+from indextables.table.maintain.merge import OPERATION, Merged
 from sim.cheap import ids_in
 from sim.oracle import Oracle, decode
 from sim.scheduler import Scheduler

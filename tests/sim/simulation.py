@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from indextables.core.errors import LogWarning
 from indextables.core.options import Options
-from indextables.core.parallel import Inline
+from indextables.core.runtime.threads import Inline
 from indextables.log.actions import AddAction
-from indextables.log.cache import LogCache
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
-from indextables.log.create import create_log
-from indextables.log.layout import LOG_DIR, checkpoint_key, version_key
-from indextables.log.open import open_log
+from indextables.log.create_log import create_log
+from indextables.log.log_cache import LogCache
+from indextables.log.log_paths import LOG_DIR, checkpoint_key, version_key
+from indextables.log.open_snapshot import open_log
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.checkpoint import checkpoint
-from indextables.log.state.encode import encode_state
 from indextables.log.state.model import manifest_key, state_dir, state_key
 from indextables.log.state.read import decode_state
-from indextables.log.tablelog import TableLog
+from indextables.log.state.writing.encode_state import encode_state
+from indextables.log.table_log import TableLog
 from sim.oracle import Oracle
 from sim.scheduler import Scheduler, show
 from sim.weather import SAFETY_HOURS, Cut, Weather

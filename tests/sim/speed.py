@@ -14,12 +14,12 @@ import pyarrow as pa
 
 import indextables.log.cleanup as cleanup_module
 import indextables.log.state.collect as collect_module
-import indextables.log.state.files as files_module
-import indextables.log.state.open as open_module
+import indextables.log.state.live_files as files_module
+import indextables.log.state.load_state as open_module
 import indextables.log.state.write as write_module
-from indextables.log.avro.container import Container, read_container
-from indextables.log.avro.lengths import Sieve
+from indextables.log.avro.avro_file import Container, read_container
 from indextables.log.avro.manifest import _sifted, read_entries
+from indextables.log.avro.record_lengths import Sieve
 from indextables.log.state.model import State
 from indextables.log.state.read import decode_state
 

@@ -20,7 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from indextables import Table
-from indextables.spark import compact, count, install, merge_splits, prewarm, save, write
+from indextables.spark import compact, count, install, merge_splits, prewarm, write
+from indextables.spark.writing import write_frame as save
 
 SETTINGS = {
     "spark.ui.enabled": "false",

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import indextables.log.commit as commit_module
 from indextables.spark import install, write
-from indextables.table.write_job import WriteJob
+from indextables.table.distributed.write_job import WriteJob
 
 SETTINGS = {
     "spark.ui.enabled": "false",

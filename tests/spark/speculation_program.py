@@ -25,7 +25,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from indextables import Table
-from indextables.spark import install, save, write
+from indextables.spark import install, write
+from indextables.spark.writing import write_frame as save
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 ROWS, PARTS, SLOW = 100, 4, 1

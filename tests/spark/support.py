@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from indextables import Table
-from indextables.spark.arrow_types import spark_schema
+from indextables.spark.reading.arrow_types import spark_schema
 
 SCHEMA = pa.schema(
     [

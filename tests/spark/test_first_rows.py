@@ -20,8 +20,8 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from indextables import Table
-from indextables.spark.options import read_options
-from indextables.spark.reader import TableReader
+from indextables.spark.reading.read_options import read_options
+from indextables.spark.reading.source_reader import TableReader
 from indextables.spark.source import IndexTablesSource
 
 pytestmark = pytest.mark.spark
@@ -37,7 +37,7 @@ class CountedReader(TableReader):
     """Notes the split of each read of rows, wherever a task runs."""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from indextables.split.container import Pages
+        from indextables.split.bundle.bundle_writer import Pages
 
         notes, real = Path(f"{self._scan.url}-reads"), Pages.read
 

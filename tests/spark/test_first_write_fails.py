@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from indextables import errors
 from indextables.spark import write
-from indextables.spark.write_options import parse_request
-from indextables.spark.writer import BatchWriter
+from indextables.spark.writing.source_writer import BatchWriter
+from indextables.spark.writing.write_options import parse_request
 from spark.write_support import ids, logs, save, splits_on_disk
 
 pytestmark = pytest.mark.spark
@@ -99,7 +99,7 @@ def test_nothing_is_taken_back_when_nobody_can_tell(
         raise errors.CommitOutcomeUnknown("nobody can tell")
 
     with monkeypatch.context() as patch:
-        patch.setattr("indextables.table.uploads.commit", unknown)
+        patch.setattr("indextables.table.build.uploads.commit", unknown)
         with pytest.raises(errors.CommitOutcomeUnknown):
             job.commit([built])
     assert splits_on_disk(url) == set(built.keys)

@@ -10,11 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from indextables import Table
-from indextables.spark import aggregate, count, frames, install, read
-from indextables.spark.arrow_types import arrow_schema, spark_schema
-from indextables.spark.reader import FIRST_ROWS, read_task
+from indextables.spark import aggregate, count, install, read
+from indextables.spark.reading import frames
+from indextables.spark.reading.arrow_types import arrow_schema, spark_schema
+from indextables.spark.reading.source_reader import FIRST_ROWS, read_task
 from indextables.split.reader import SplitReader
-from indextables.table.scan_tasks import make_scan, open_table_log, pin, plan_tasks
+from indextables.table.distributed.read_tasks import make_scan, open_table_log, pin, plan_tasks
 
 pytestmark = pytest.mark.spark
 

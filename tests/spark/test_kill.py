@@ -20,8 +20,8 @@ from pyspark.sql.types import StructType
 from indextables import Table
 from indextables.spark import write
 from indextables.spark.source import IndexTablesSource
-from indextables.spark.write_options import parse_request
-from indextables.spark.writer import BatchWriter
+from indextables.spark.writing.source_writer import BatchWriter
+from indextables.spark.writing.write_options import parse_request
 from spark.write_support import ids, logs, program_environment, save, splits_on_disk
 
 pytestmark = pytest.mark.spark
@@ -146,7 +146,7 @@ def test_a_task_that_fails_fails_the_write(spark: SparkSession, url: str) -> Non
 
 def test_a_commit_refuses_to_begin_without_an_answer_of_every_task(spark: SparkSession, url: str) -> None:
     from indextables.core.errors import CommitError
-    from indextables.spark.writer import TaskMessage
+    from indextables.spark.writing.source_writer import TaskMessage
 
     writer = BatchWriter(logs(spark, 1).schema, {"path": url}, overwrite=False)
     message = writer.write(iter(logs(spark, 10).toArrow().to_batches()))

@@ -12,8 +12,8 @@ from indextables import Table, errors
 from indextables.core.options import Options
 from indextables.spark import compact, merge_splits, prewarm, write
 from indextables.spark.tasks import parallelism, run_on_executors
-from indextables.table.merge_job import begin_merge
-from indextables.table.merge_plan import merge_limits
+from indextables.table.distributed.merge_job import begin_merge
+from indextables.table.maintain.merge_plan import merge_limits
 from spark.write_support import ids, logs, splits_on_disk
 
 pytestmark = pytest.mark.spark
@@ -64,9 +64,9 @@ def test_merge_splits_of_some_partitions_and_to_some_results(spark: SparkSession
 
 
 def test_each_batch_of_a_merge_is_a_commit(spark: SparkSession, crumbs: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indextables.spark.maintain._TASKS_PER_PROCESSOR", 1)
-    monkeypatch.setattr("indextables.spark.maintain._BATCH_SECONDS", 0.0)
-    monkeypatch.setattr("indextables.spark.maintain.parallelism", lambda spark: 1)
+    monkeypatch.setattr("indextables.spark.maintenance.maintain._TASKS_PER_PROCESSOR", 1)
+    monkeypatch.setattr("indextables.spark.maintenance.maintain._BATCH_SECONDS", 0.0)
+    monkeypatch.setattr("indextables.spark.maintenance.maintain.parallelism", lambda spark: 1)
     before = Table.open(crumbs).version
     merged = merge_splits(spark, crumbs)
     assert (merged.results, merged.version) == (3, before + 3)
@@ -98,7 +98,7 @@ def test_what_was_replaced_meanwhile_is_not_brought_back(spark: SparkSession, cr
 
 
 def test_an_error_of_one_task_keeps_what_others_merged(spark: SparkSession, crumbs: str) -> None:
-    from indextables.table.merge_job import MergeAnswer
+    from indextables.table.distributed.merge_job import MergeAnswer
 
     job = begin_merge(crumbs, Options(), merge_limits(Options()))
     answers = [task.run() for task in job.tasks[:2]]

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from indextables import Table
 from indextables.spark import merge_jobs, write
-from indextables.spark.jobs import Job, begin_job, end_job, jobs_directory
+from indextables.spark.maintenance.merge_jobs import Job, begin_job, end_job, jobs_directory
 from spark.write_support import ids, logs, save
 
 pytestmark = pytest.mark.spark
@@ -69,7 +69,7 @@ def test_a_merge_that_fails_does_not_fail_the_write(
     def broken(*what: object) -> object:
         raise OSError("the disk is full\nand a page about it")
 
-    monkeypatch.setattr("indextables.spark.maintain.run_on_executors", broken)
+    monkeypatch.setattr("indextables.spark.maintenance.maintain.run_on_executors", broken)
     assert write(logs(spark, 12, parts=6), url, options=WAIT).written
     assert [(job["status"], job["error"]) for job in jobs(url)] == [("FAILED", "the disk is full")]
     assert ids(url) == list(range(12))
@@ -107,7 +107,7 @@ def test_a_merge_whose_process_is_gone_is_lost(own_jobs: Path, monkeypatch: pyte
 
 
 def test_old_jobs_are_forgotten_and_nonsense_is_ignored(own_jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indextables.spark.jobs._MOST_KEPT", 3)
+    monkeypatch.setattr("indextables.spark.maintenance.merge_jobs._MOST_KEPT", 3)
     (own_jobs / "half.json").write_text("{")
     for number in range(5):
         job = begin_job(f"/table-{number}", 1)

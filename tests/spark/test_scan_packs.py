@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from indextables.core.options import Options
-from indextables.log.files import FILE_SCHEMA
-from indextables.table.scan_packs import packs, unpacked
+from indextables.log.file_entries import FILE_SCHEMA
+from indextables.table.distributed.task_packing import packs, unpacked
 
 pytestmark = pytest.mark.spark
 

@@ -53,7 +53,7 @@ def test_modes_that_spark_refuses_to_python_sources(spark: SparkSession, url: st
 def test_a_table_that_appears_meanwhile_is_not_written_to(
     spark: SparkSession, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from indextables.table.write_job import WriteJob
+    from indextables.table.distributed.write_job import WriteJob
 
     commit = WriteJob.commit
 
@@ -69,7 +69,7 @@ def test_a_table_that_appears_meanwhile_is_not_written_to(
 
 
 def test_the_first_of_two_writers_creates_the_table(spark: SparkSession, url: str) -> None:
-    from indextables.spark.write_options import parse_request
+    from indextables.spark.writing.write_options import parse_request
 
     schema = logs(spark, 1).schema.json()
     first, second = (parse_request({"path": url}, overwrite=False).begin(schema) for _ in range(2))
@@ -81,7 +81,7 @@ def test_the_first_of_two_writers_creates_the_table(spark: SparkSession, url: st
 
 
 def test_a_writer_that_planned_another_table_is_refused(spark: SparkSession, url: str) -> None:
-    from indextables.spark.write_options import parse_request
+    from indextables.spark.writing.write_options import parse_request
 
     schema = logs(spark, 1).schema.json()
     job = parse_request({"path": url, "partitionBy": "day"}, overwrite=False).begin(schema)
@@ -140,7 +140,7 @@ def test_exact_types_come_back(spark: SparkSession, url: str) -> None:
     assert (row["b"], row["s"], row["i"], row["l"], row["f"], row["d"]) == (1, 2, 3, 4, 1.5, 2.5)
     assert (str(row["n"]), row["x"], row["c"], row["r"]) == ("1.25", b"\x00\xff", "straße", {"x": 1, "y": "z"})
     from indextables.core.types import arrow_to_spark_json
-    from indextables.table.frame_schema import as_nullable
+    from indextables.table.build.incoming_schema import as_nullable
 
     assert json.loads(arrow_to_spark_json(table.schema)) == json.loads(as_nullable(df.schema.json()))
     write(df, url, "append")

@@ -118,7 +118,7 @@ def test_a_batch_without_rows_is_noted_all_the_same(spark: SparkSession, url: st
 
 
 def test_two_writers_of_one_batch_write_it_once(spark: SparkSession, url: str) -> None:
-    from indextables.spark.write_options import parse_request
+    from indextables.spark.writing.write_options import parse_request
 
     write(logs(spark, 1), url)
     options = {"path": url, "txnAppId": "nightly", "txnVersion": "1"}

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.core.types import arrow_to_spark_json
-from indextables.split.container import Pages, RowsCopy, RowsFile, Sealed, read_footer, write_bundle
-from indextables.split.footer import Facts
-from indextables.split.row_files import write_rows
-from indextables.split.rows import Rows
+from indextables.split.bundle.bundle_writer import Pages, RowsCopy, RowsFile, Sealed, read_footer, write_bundle
+from indextables.split.bundle.footer import Facts
+from indextables.split.rows.row_reader import Rows
+from indextables.split.rows.row_writer import write_rows
 from indextables.storage.local import LocalStore
 from indextables.storage.store import Store
 

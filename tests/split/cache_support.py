@@ -11,9 +11,9 @@ from pathlib import Path
 import tantivy  # type: ignore[import-untyped]
 import xxhash
 
-from indextables.split.cache import CacheKey, IndexCache, Lease
-from indextables.split.footer import Region
-from indextables.split.tails import POSITIONS_SUFFIX, tail_length
+from indextables.split.bundle.footer import Region
+from indextables.split.bundle.positions_tail import POSITIONS_SUFFIX, tail_length
+from indextables.split.cache.index_cache import CacheKey, IndexCache, Lease
 
 TABLE = "s3://bucket/table"
 WORDS = [f"word{number}" for number in range(40)]

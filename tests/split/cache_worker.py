@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from indextables.split.cache import IndexCache
-from indextables.split.cache_disk import _COUNT
-from indextables.split.cache_entry import Wanted, verify_files
-from indextables.split.footer import Region
+from indextables.split.bundle.footer import Region
+from indextables.split.cache.cache_directory import _COUNT
+from indextables.split.cache.cache_entry import Wanted, verify_files
+from indextables.split.cache.index_cache import IndexCache
 from split.cache_support import Split, bundle, plain
 
 CALLS = ("open", "write", "pwrite", "mkdir", "rename", "link", "unlink", "rmdir", "utime", "ftruncate", "close")

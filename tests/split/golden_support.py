@@ -16,10 +16,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from indextables.core.parallel import Inline
-from indextables.split.cache import IndexCache
-from indextables.split.mapping import plan_mapping
-from indextables.split.merge import Target, merge
+from indextables.core.runtime.threads import Inline
+from indextables.split.build.split_merge import Target, merge
+from indextables.split.cache.index_cache import IndexCache
+from indextables.split.index.doc_mapping import plan_mapping
 from split.reader_support import HEAP, reader, write
 
 FOLDER = Path(__file__).parent / "golden"

@@ -12,16 +12,16 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from indextables.core.parallel import Inline, Workers
-from indextables.split.cache import IndexCache
-from indextables.split.cache_entry import CacheKey, Wanted, write_files
-from indextables.split.container import RowsFile, write_bundle
-from indextables.split.footer import Facts, Footer
-from indextables.split.index import META
-from indextables.split.mapping import plan_mapping
-from indextables.split.merge import Target, merge
+from indextables.core.runtime.threads import Inline, Workers
+from indextables.split.build.split_merge import Target, merge
+from indextables.split.build.split_writer import LocalSplit
+from indextables.split.bundle.bundle_writer import RowsFile, write_bundle
+from indextables.split.bundle.footer import Facts, Footer
+from indextables.split.cache.cache_entry import CacheKey, Wanted, write_files
+from indextables.split.cache.index_cache import IndexCache
+from indextables.split.index.doc_mapping import plan_mapping
+from indextables.split.index.index_files import META
 from indextables.split.reader import SplitReader
-from indextables.split.writer import LocalSplit
 from indextables.storage.local import LocalStore
 from split.reader_support import HEAP, _numbers, write
 from split.reader_support import reader as open_reader

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from indextables.core.predicate import Predicate, evaluate
 from indextables.core.values import to_text
-from indextables.split.cache import IndexCache
-from indextables.split.container import Sealed
-from indextables.split.mapping import plan_mapping
+from indextables.split.build.split_writer import write_split
+from indextables.split.bundle.bundle_writer import Sealed
+from indextables.split.cache.index_cache import IndexCache
+from indextables.split.index.doc_mapping import plan_mapping
 from indextables.split.reader import SplitReader
-from indextables.split.writer import write_split
 from indextables.storage.local import LocalStore
 from indextables.storage.store import Store
 

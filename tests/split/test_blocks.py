@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables.core.errors import SplitError
-from indextables.split import blocks
-from indextables.split import rows as rows_module
-from indextables.split.blocks import BLOCK_ROWS, Blocks
+from indextables.split.rows import block_cache as blocks
+from indextables.split.rows import row_reader as rows_module
+from indextables.split.rows.block_cache import BLOCK_ROWS, Blocks
 from split.bundle_support import make, open_rows
 
 COUNT = 11 * BLOCK_ROWS + 17

@@ -22,13 +22,14 @@ from hypothesis import strategies as st
 from effort import examples
 from indextables.core.errors import CorruptSplit, OptionError, SplitError, StoreUnavailable
 from indextables.core.options import Options
-from indextables.core.parallel import Inline
-from indextables.split import cache_disk, cache_entry
-from indextables.split.cache import CacheKey, IndexCache, WarmUp
-from indextables.split.cache_entry import Wanted, parse_name
-from indextables.split.cache_lock import try_lock
-from indextables.split.cache_open import open_cache
-from indextables.split.footer import Region
+from indextables.core.runtime.threads import Inline
+from indextables.split.bundle.footer import Region
+from indextables.split.cache import cache_directory as cache_disk
+from indextables.split.cache import cache_entry
+from indextables.split.cache.cache_entry import Wanted, parse_name
+from indextables.split.cache.cache_location import open_cache
+from indextables.split.cache.file_lock import try_lock
+from indextables.split.cache.index_cache import CacheKey, IndexCache, WarmUp
 from split.cache_support import TABLE, Split, bundle, phrase, plain, real_split, term
 
 
@@ -385,7 +386,7 @@ def test_an_intact_entry_of_another_boot_is_verified_once(place: Path, monkeypat
         verified.append(directory)
         return cache_entry.verify_files(directory, wanted)
 
-    monkeypatch.setattr("indextables.split.cache.verify_files", verify)
+    monkeypatch.setattr("indextables.split.cache.index_cache.verify_files", verify)
     for _ in range(3):
         split.lease(open_at(place, boot="after")).release()
     assert len(verified) == 1
@@ -657,7 +658,7 @@ def test_any_failing_call_gives_the_right_files_or_an_error(tmp_path: Path) -> N
 
 
 def test_the_options_lead_to_one_cache_per_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indextables.split.cache_open._OPEN", {})
+    monkeypatch.setattr("indextables.split.cache.cache_location._OPEN", {})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     cache = open_cache(Options({}))
     assert open_cache(Options({"cache.disk.maxBytes": "10G"})) is cache

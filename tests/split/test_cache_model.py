@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from effort import examples
-from indextables.split.cache import IndexCache, Lease
-from indextables.split.cache_entry import Wanted
+from indextables.split.cache.cache_entry import Wanted
+from indextables.split.cache.index_cache import IndexCache, Lease
 from split.cache_support import plain
 
 SPLITS = [plain(number, size) for number, size in enumerate((10, 90, 100, 100, 100, 200, 300, 2000))]

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables.core.errors import CorruptSplit
-from indextables.split.cache import IndexCache
-from indextables.split.footer import Region
-from indextables.split.tails import tail_length
+from indextables.split.bundle.footer import Region
+from indextables.split.bundle.positions_tail import tail_length
+from indextables.split.cache.index_cache import IndexCache
 from split.cache_support import WORDS, Split, build, from_index, phrase, real_split, rows, term, texts
 
 

@@ -17,8 +17,8 @@ import pytest
 import tantivy  # type: ignore[import-untyped]
 
 import indextables
-from indextables.split.cache import IndexCache
-from indextables.split.cache_entry import Wanted, verify_files
+from indextables.split.cache.cache_entry import Wanted, verify_files
+from indextables.split.cache.index_cache import IndexCache
 from split.cache_support import phrase, plain, real_split, term
 
 SCRIPT = Path(__file__).with_name("cache_worker.py")

@@ -15,10 +15,10 @@ import pytest
 
 from indextables.core.errors import CorruptSplit, StorageError
 from indextables.core.predicate import Column, compare
-from indextables.split import blocks
-from indextables.split import rows as rows_module
-from indextables.split.container import Pages, Sealed, read_footer, verify_bundle
-from indextables.split.rows import Rows
+from indextables.split.bundle.bundle_writer import Pages, Sealed, read_footer, verify_bundle
+from indextables.split.rows import block_cache as blocks
+from indextables.split.rows import row_reader as rows_module
+from indextables.split.rows.row_reader import Rows
 from indextables.storage.local import LocalStore
 from split.bundle_support import make
 

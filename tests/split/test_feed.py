@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables.core.errors import SchemaError
-from indextables.split import feed as feed_module
-from indextables.split.feed import Feed
-from indextables.split.mapping import LONGEST_TERM, plan_mapping
+from indextables.split.index import json_documents as feed_module
+from indextables.split.index.doc_mapping import LONGEST_TERM, plan_mapping
+from indextables.split.index.json_documents import Feed
 
 UTC = dt.UTC
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from indextables.core.predicate import parse_predicate
-from indextables.split.cache import IndexCache
-from indextables.split.container import read_footer, verify_bundle
+from indextables.split.bundle.bundle_writer import read_footer, verify_bundle
+from indextables.split.cache.index_cache import IndexCache
 from indextables.split.reader import SplitReader
 from indextables.storage.local import LocalStore
 from split.bundle_support import exact

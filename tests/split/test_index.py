@@ -16,11 +16,11 @@ from tantivy import FieldType, Query
 
 from effort import examples
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError
-from indextables.core.parallel import THREADS
-from indextables.split import index_merge
-from indextables.split.index import IndexBuilder, analyzer, open_index
-from indextables.split.index_merge import merge_indexes
-from indextables.split.mapping import LONGEST_TERM, STEMMERS, TOKENIZERS, field_name, plan_mapping
+from indextables.core.runtime.threads import THREADS
+from indextables.split.index import index_merge
+from indextables.split.index.doc_mapping import LONGEST_TERM, STEMMERS, TOKENIZERS, field_name, plan_mapping
+from indextables.split.index.index_files import IndexBuilder, analyzer, open_index
+from indextables.split.index.index_merge import merge_indexes
 
 HEAP = 15_000_000
 FLOATS = {"f", "fl", "fs"}

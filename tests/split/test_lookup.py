@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables.core.predicate import TRUE, ColumnBounds, evaluate, parse_predicate
-from indextables.split import lookup
-from indextables.split.lookup import Columns, KeptNumbers, Numbers
-from indextables.split.mapping import plan_mapping
-from indextables.split.plan import fold
+from indextables.split.index.doc_mapping import plan_mapping
+from indextables.split.plan import column_lookup as lookup
+from indextables.split.plan.column_lookup import Columns, KeptNumbers, Numbers
+from indextables.split.plan.predicate_plan import fold
 
 SCHEMA = pa.schema(
     [

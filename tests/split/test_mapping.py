@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from indextables.core.errors import OptionError, SplitError
 from indextables.core.types import spark_json_to_arrow
-from indextables.split.mapping import TOKENIZERS, DocMapping, FieldMapping, field_name, plan_mapping
+from indextables.split.index.doc_mapping import TOKENIZERS, DocMapping, FieldMapping, field_name, plan_mapping
 
 SCHEMA = pa.schema(
     [

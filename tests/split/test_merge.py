@@ -19,17 +19,18 @@ from hypothesis import strategies as st
 import predicate_data as data
 from effort import examples
 from indextables.core.errors import IndexTablesError, StorageError, StoreUnavailable
-from indextables.core.parallel import THREADS, Inline, Workers
 from indextables.core.predicate import parse_predicate
-from indextables.split import merge as merge_module
-from indextables.split import opened, reader
-from indextables.split.cache import IndexCache
-from indextables.split.container import read_footer, verify_bundle
-from indextables.split.footer import Facts, Source
-from indextables.split.merge import BrokenSource
+from indextables.core.runtime.threads import THREADS, Inline, Workers
+from indextables.split import open_splits as opened
+from indextables.split import reader
+from indextables.split.build import split_merge as merge_module
+from indextables.split.build.split_merge import BrokenSource
+from indextables.split.build.split_writer import LocalSplit
+from indextables.split.build.statistics import Statistics, Summary, merged_summary
+from indextables.split.bundle.bundle_writer import read_footer, verify_bundle
+from indextables.split.bundle.footer import Facts, Source
+from indextables.split.cache.index_cache import IndexCache
 from indextables.split.reader import SplitReader
-from indextables.split.statistics import Statistics, Summary, merged_summary
-from indextables.split.writer import LocalSplit
 from indextables.storage.local import LocalStore
 from log.support import Hooked
 from split.bundle_support import assert_same
@@ -452,7 +453,13 @@ class TestOtherFailures:
         assert left_in(out) == []
 
     @pytest.mark.parametrize(
-        "place", ["cache_entry._write", "container._append", "merge.write_rows", "index_merge._link"]
+        "place",
+        [
+            "cache.cache_entry._write",
+            "bundle.bundle_writer._append",
+            "build.split_merge.write_rows",
+            "index.index_merge._link",
+        ],
     )
     def test_of_a_full_disk(self, tmp_path: Path, out: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(*_: Any) -> Any:

@@ -42,14 +42,14 @@ from indextables.core.predicate import (
     like,
     member,
 )
-from indextables.split import plan_leaf
-from indextables.split.footer import Source
-from indextables.split.hits import count_of, few_rows_of, rows_of
-from indextables.split.index import IndexBuilder, open_index
-from indextables.split.index_merge import merge_indexes
-from indextables.split.mapping import DocMapping, plan_mapping
-from indextables.split.plan import IndexPlan, IndexView, fold, plan_predicate, rows_worth_taking
-from indextables.split.statistics import Statistics
+from indextables.split.build.statistics import Statistics
+from indextables.split.bundle.footer import Source
+from indextables.split.index.doc_mapping import DocMapping, plan_mapping
+from indextables.split.index.index_files import IndexBuilder, open_index
+from indextables.split.index.index_merge import merge_indexes
+from indextables.split.index.row_numbers import count_of, few_rows_of, rows_of
+from indextables.split.plan import column_queries as plan_leaf
+from indextables.split.plan.predicate_plan import IndexPlan, IndexView, fold, plan_predicate, rows_worth_taking
 
 PREFIX = "spark.indextables.indexing."
 HEAP = 15_000_000

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from effort import examples
 from indextables.core.errors import QueryError
 from indextables.split.query.parse import DEEPEST, LONGEST, parse_query
-from indextables.split.query.text import to_text
 from indextables.split.query.tree import (
     All,
     And,
@@ -33,6 +32,7 @@ from indextables.split.query.tree import (
     children_of,
     leaves_of,
 )
+from split.query_text import to_text
 
 
 def outcome(text: str) -> Node | QueryError:

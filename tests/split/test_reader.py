@@ -33,17 +33,18 @@ from indextables.core.predicate import (
     parse_predicate,
 )
 from indextables.core.types import arrow_to_spark_json
-from indextables.split import opened, reader
-from indextables.split.cache import IndexCache
-from indextables.split.container import RowsFile, Sealed, write_bundle
-from indextables.split.footer import Facts, Source
-from indextables.split.index import IndexBuilder
-from indextables.split.index_merge import merge_indexes
-from indextables.split.mapping import plan_mapping
+from indextables.split import open_splits as opened
+from indextables.split import reader
+from indextables.split.bundle.bundle_writer import RowsFile, Sealed, write_bundle
+from indextables.split.bundle.footer import Facts, Source
+from indextables.split.cache.index_cache import IndexCache
+from indextables.split.index.doc_mapping import plan_mapping
+from indextables.split.index.index_files import IndexBuilder
+from indextables.split.index.index_merge import merge_indexes
 from indextables.split.reader import SplitReader
-from indextables.split.row_files import write_rows
-from indextables.storage.counting import Counting
+from indextables.split.rows.row_writer import write_rows
 from indextables.storage.local import LocalStore
+from indextables.storage.testing.counting import Counting
 from split.bundle_support import assert_same, make
 from split.reader_support import HEAP, all_of_it, brute_force, texts, write
 from split.reader_support import reader as open_reader
@@ -104,7 +105,10 @@ def test_scan_and_count_equal_brute_force(cache: IndexCache, source: st.DataObje
         patch.setattr(reader, "SMALL", source.draw(st.sampled_from([-1, -1, 8192]), label="small"))
         if source.draw(st.booleans(), label="ask every index"):
             patch.setattr(reader, "narrows", lambda *_: True)
-        patch.setattr("indextables.split.plan.FEW_ROWS", source.draw(st.sampled_from([0, 3, 100]), label="few rows"))
+        patch.setattr(
+            "indextables.split.plan.predicate_plan.FEW_ROWS",
+            source.draw(st.sampled_from([0, 3, 100]), label="few rows"),
+        )
         patch.setattr(reader, "_BATCH_BYTES", source.draw(st.sampled_from([1, 1 << 26])))
         patch.setattr(reader, "_LEAST_ROWS", 4)
         key, sealed = write(
@@ -536,7 +540,7 @@ def test_splits_that_were_merged(cache: IndexCache, source: st.DataObject) -> No
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "SMALL", -1)
         patch.setattr(reader, "narrows", lambda *_: True)
-        patch.setattr("indextables.split.plan.MOST_SHARE", 1.0)
+        patch.setattr("indextables.split.plan.predicate_plan.MOST_SHARE", 1.0)
         key, sealed = merged(Path(folder), pieces)
         split = open_reader(Path(folder), key, sealed, whole.schema, cache)
         for predicate in predicates:
@@ -577,7 +581,7 @@ def test_wide_rows_come_a_few_at_a_time(
     table = pa.table({"id": list(range(1000)), "blob": ["x" * 1000] * 1000})
     key, sealed = write(tmp_path, table)
     monkeypatch.setattr(reader, "_BATCH_BYTES", 300_000)
-    monkeypatch.setattr("indextables.split.plan.MOST_SHARE", 1.0)
+    monkeypatch.setattr("indextables.split.plan.predicate_plan.MOST_SHARE", 1.0)
     split = open_reader(tmp_path, key, sealed, table.schema, cache)
 
     def sizes(batches: Iterator[pa.RecordBatch]) -> list[int]:

@@ -36,14 +36,14 @@ from indextables.core.predicate import (
     member,
 )
 from indextables.core.types import spark_json_to_arrow
-from indextables.split import row_files
-from indextables.split import rows as rows_module
-from indextables.split.container import Pages, RowsCopy, read_footer
-from indextables.split.footer import Part
-from indextables.split.row_files import write_rows
-from indextables.split.rows import Rows
-from indextables.storage.faulty import Died, Fault, Faulty, Plan
+from indextables.split.bundle.bundle_writer import Pages, RowsCopy, read_footer
+from indextables.split.bundle.footer import Part
+from indextables.split.rows import row_reader as rows_module
+from indextables.split.rows import row_writer as row_files
+from indextables.split.rows.row_reader import Rows
+from indextables.split.rows.row_writer import write_rows
 from indextables.storage.local import LocalStore
+from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from predicate_data import SCHEMA, predicates, to_table
 from predicate_data import rows as random_rows
 from split.bundle_support import assert_same, exact, make, open_rows, scanned, seal
@@ -491,7 +491,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         import resource
         from pathlib import Path
         import pyarrow as pa
-        from indextables.split.row_files import write_rows
+        from indextables.split.rows.row_writer import write_rows
         schema = pa.schema([("n", pa.int64()), ("s", pa.string())])
         def batches(count):
             for number in range(count):
@@ -665,7 +665,7 @@ def test_a_scan_can_be_left_early(tmp_path: Path) -> None:
 
 
 def test_opening_a_table_loads_no_engine() -> None:
-    program = "import sys, indextables, indextables.split.container, indextables.split.statistics; "
+    program = "import sys, indextables, indextables.split.bundle.bundle_writer, indextables.split.build.statistics; "
     program += "print([name for name in ('vortex', 'tantivy') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"

@@ -10,8 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from indextables.split import cache_open, reader, rows
-from indextables.split.cache import IndexCache
+from indextables.split import reader
+from indextables.split.cache import cache_location as cache_open
+from indextables.split.cache.index_cache import IndexCache
+from indextables.split.rows import row_reader as rows
 from split.bundle_support import make, open_rows
 from split.reader_support import reader as open_reader
 from split.reader_support import write

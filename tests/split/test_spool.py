@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables.core.errors import SchemaError, StorageError
-from indextables.split import spool as spool_module
-from indextables.split.spool import Pile, Spool
+from indextables.split.build import spool as spool_module
+from indextables.split.build.spool import Pile, Spool
 
 SCHEMA = pa.schema([("p", pa.string()), ("n", pa.int64()), ("q", pa.float64()), ("text", pa.string())])
 FLOATS = [0.0, -0.0, 1.5, math.nan, math.inf, None]

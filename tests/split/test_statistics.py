@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from indextables.core.stats import column_stats, truncated_maximum, truncated_minimum
+from indextables.core.bound_texts import column_stats, truncated_maximum, truncated_minimum
 from indextables.core.values import is_text
-from indextables.split.footer import Facts
-from indextables.split.statistics import Statistics, Summary, merged_summary
+from indextables.split.build.statistics import Statistics, Summary, merged_summary
+from indextables.split.bundle.footer import Facts
 from predicate_data import SCHEMA, rows, to_table
 
 

@@ -12,15 +12,15 @@ import pytest
 
 from indextables.core.errors import IndexTablesError, ObjectExists, SchemaError, StorageError
 from indextables.core.types import spark_json_to_arrow
-from indextables.split import upload as upload_module
-from indextables.split.container import read_footer, verify_bundle
-from indextables.split.hits import rows_of
-from indextables.split.index import open_index
-from indextables.split.mapping import DocMapping, plan_mapping
-from indextables.split.upload import upload
-from indextables.split.writer import LocalSplit, write_split
-from indextables.storage.counting import Counting
+from indextables.split.build.split_writer import LocalSplit, write_split
+from indextables.split.bundle import upload as upload_module
+from indextables.split.bundle.bundle_writer import read_footer, verify_bundle
+from indextables.split.bundle.upload import upload
+from indextables.split.index.doc_mapping import DocMapping, plan_mapping
+from indextables.split.index.index_files import open_index
+from indextables.split.index.row_numbers import rows_of
 from indextables.storage.local import LocalStore
+from indextables.storage.testing.counting import Counting
 from split.bundle_support import assert_same, open_rows, scanned
 
 HEAP = 15_000_000

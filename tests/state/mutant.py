@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-READER = "test_01_manifest_reader.py::"
-WRITER = "test_02_manifest_writer.py::"
-STATE = "test_03_state_manifest.py::"
-INCREMENTAL = "test_04_incremental_write.py::"
-COMPACTION = "test_05_compaction.py::"
-PRUNING = "test_06_partition_pruning.py::"
-MIGRATION = "test_07_migration.py::"
-STREAMING = "test_08_streaming.py::"
-EVOLUTION = "test_09_schema_evolution.py::"
-ERRORS = "test_11_error_handling.py::"
-GARBAGE = "test_13_garbage_collection.py::"
+READER = "test_manifest_reader.py::"
+WRITER = "test_manifest_writer.py::"
+STATE = "test_state_manifest.py::"
+INCREMENTAL = "test_incremental_write.py::"
+COMPACTION = "test_compaction.py::"
+PRUNING = "test_partition_pruning.py::"
+MIGRATION = "test_migration.py::"
+STREAMING = "test_streaming.py::"
+EVOLUTION = "test_schema_evolution.py::"
+ERRORS = "test_error_handling.py::"
+GARBAGE = "test_garbage_collection.py::"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ MUTANTS: tuple[Mutant, ...] = (
     # Pruning
     Mutant(
         "bounds-in-the-order-of-texts",
-        "log/state/bounds.py",
+        "log/state/partition_bounds.py",
         "        values = texts if is_text(kind) else column_from_text(texts, kind)\n        if not",
         "        values = texts\n        if not",
         (
@@ -18,14 +18,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "nulls-do-not-matter",
-        "log/state/bounds.py",
+        "log/state/partition_bounds.py",
         "if not len(texts) or values.null_count:",
         "if not len(texts) or values.null_count == len(values):",
         tests(PRUNING, "test_partition_bounds_with_nulls"),
     ),
     Mutant(
         "bounds-of-the-first-column-only",
-        "log/state/bounds.py",
+        "log/state/partition_bounds.py",
         "] = {}\n    for column in columns:\n",
         "] = {}\n    for column in columns[:1]:\n",
         tests(PRUNING, "test_partition_bounds_multiple_columns"),
@@ -67,7 +67,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "no-bounds-no-files",
-        "log/state/files.py",
+        "log/state/live_files.py",
         "    return may_match(where, manifest_bounds(item.bounds, schema, typed=item.typed))",
         "    return bool(item.bounds) and may_match(where, manifest_bounds(item.bounds, schema, typed=item.typed))",
         tests(PRUNING, "test_no_pruning_without_bounds", "test_mixed_bounds_and_no_bounds"),
@@ -81,7 +81,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "foreign-bounds-of-texts-are-used",
-        "log/skipping.py",
+        "log/pruning/file_pruning.py",
         "if column is None or not (typed or _ordered_alike(column.type)):",
         "if column is None:",
         ("test_pruning_properties.py::test_foreign_bounds_that_do_not_cover_their_values",),
@@ -89,7 +89,7 @@ MUTANTS: tuple[Mutant, ...] = (
     # Upgrades
     Mutant(
         "only-the-first-part-is-read",
-        "log/checkpoint.py",
+        "log/json_checkpoint.py",
         "adds=tuple(add for piece in pieces for add in piece.adds),",
         "adds=tuple(add for piece in pieces[:1] for add in piece.adds),",
         tests(
@@ -100,7 +100,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a-checkpoint-without-its-first-file",
-        "log/checkpoint.py",
+        "log/json_checkpoint.py",
         "return replace(start, file_set=FileSet(table), base=version)",
         "return replace(start, file_set=FileSet(table.slice(1)), base=version)",
         tests(MIGRATION, "test_auto_upgrade_on_read"),
@@ -121,14 +121,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "keys-and-values-swapped",
-        "log/avro/encode.py",
+        "log/avro/encode_columns.py",
         "    alike = _alike(keys, lengths)\n",
         "    keys, items = items, keys\n    alike = _alike(keys, lengths)\n",
         tests(MIGRATION, "test_upgrade_preserves_partition_values", "test_upgrade_preserves_statistics"),
     ),
     Mutant(
         "schemas-below-the-checkpoint-are-lost",
-        "log/open.py",
+        "log/open_snapshot.py",
         "while used - registry.keys() and number >= 0:",
         "while False:",
         tests(MIGRATION, "test_upgrade_preserves_schema_registry"),
@@ -149,7 +149,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "removes-are-not-replayed",
-        "log/files.py",
+        "log/file_entries.py",
         "            latest[remove.path] = _REMOVED\n",
         "            latest.get(remove.path)\n",
         tests(MIGRATION, "test_upgrade_with_active_tombstones"),
@@ -214,7 +214,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the-pointer-is-believed",
-        "log/open.py",
+        "log/open_snapshot.py",
         "if base is None and found.start > 0:",
         "if False:",
         tests(ERRORS, "test_read_missing_state_dir"),
@@ -235,7 +235,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "any-magic-will-do",
-        "log/avro/container.py",
+        "log/avro/avro_file.py",
         "if bytes(view[:4]) != MAGIC:",
         "if not data:",
         tests(ERRORS, "test_corrupted_avro_header"),

@@ -1,7 +1,7 @@
 """The test plan of the state format's design, section by section, as data.
 
 Each name has a test of that name in the module of its section (`testReadEmptyManifest` is `test_read_empty_manifest` in
-`test_01_manifest_reader.py`), or a reason in `EXCEPTIONS` why there is none.
+`test_manifest_reader.py`), or a reason in `EXCEPTIONS` why there is none.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 
 MODULES: dict[int, str] = {
-    1: "test_01_manifest_reader.py",
-    2: "test_02_manifest_writer.py",
-    3: "test_03_state_manifest.py",
-    4: "test_04_incremental_write.py",
-    5: "test_05_compaction.py",
-    6: "test_06_partition_pruning.py",
-    7: "test_07_migration.py",
-    8: "test_08_streaming.py",
-    9: "test_09_schema_evolution.py",
-    11: "test_11_error_handling.py",
-    13: "test_13_garbage_collection.py",
+    1: "test_manifest_reader.py",
+    2: "test_manifest_writer.py",
+    3: "test_state_manifest.py",
+    4: "test_incremental_write.py",
+    5: "test_compaction.py",
+    6: "test_partition_pruning.py",
+    7: "test_migration.py",
+    8: "test_streaming.py",
+    9: "test_schema_evolution.py",
+    11: "test_error_handling.py",
+    13: "test_garbage_collection.py",
 }
 
 PLAN: dict[int, tuple[str, ...]] = {

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from indextables.log.files import FILE_SCHEMA
+from indextables.log.file_entries import FILE_SCHEMA
 from log.strategies import INT32, INT64, texts
 
 

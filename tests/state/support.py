@@ -23,15 +23,15 @@ import pyarrow.compute as pc
 from indextables.log.actions import AddAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
-from indextables.log.files import FILE_SCHEMA
-from indextables.log.fileset import FileSet
-from indextables.log.open import open_log
+from indextables.log.file_entries import FILE_SCHEMA
+from indextables.log.file_set import FileSet
+from indextables.log.open_snapshot import open_log
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.checkpoint import checkpoint
-from indextables.log.state.files import StateFiles
+from indextables.log.state.live_files import StateFiles
 from indextables.log.state.model import State
 from indextables.log.state.write import StateWritten, write_state
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 from log.support import LOG, METADATA, START_MS, MemoryStore, make_log, new_table
 
 T = TypeVar("T")

@@ -13,8 +13,8 @@ from indextables.log.actions import AddAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.snapshot import Snapshot
-from indextables.log.state import files as files_module
-from indextables.log.tablelog import TableLog
+from indextables.log.state import live_files as files_module
+from indextables.log.table_log import TableLog
 from log.support import MemoryStore, make_log
 from state.support import add, committed, entry, fresh, put_foreign_state, state_of, stated, table
 

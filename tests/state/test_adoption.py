@@ -10,9 +10,9 @@ from indextables import Table
 from indextables.core.errors import ChangesGone, ForeignTable
 from indextables.log.cleanup import clean_up
 from indextables.log.history import read_changes
-from indextables.log.open import open_log
+from indextables.log.open_snapshot import open_log
 from indextables.log.state.checkpoint import checkpoint
-from indextables.storage.faulty import Died, Fault, Faulty, Plan
+from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from log.support import LOG, PROTOCOL, FakeClock, MemoryStore, make_log, put_version, raw_versions, refused, version_key
 from state.support import (
     add,

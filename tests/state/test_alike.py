@@ -20,13 +20,13 @@ from indextables.core.errors import CorruptLog
 from indextables.log.avro import alike as alike_module
 from indextables.log.avro import manifest as manifest_module
 from indextables.log.avro.alike import Alike, promising
-from indextables.log.avro.container import Container, read_container, write_container
-from indextables.log.avro.decode import decode_records
-from indextables.log.avro.lengths import LENGTHS_KEY, Irregular, can_read, pack_lengths, unpack_lengths
-from indextables.log.avro.lockstep import Lockstep
+from indextables.log.avro.avro_file import Container, read_container, write_container
+from indextables.log.avro.column_reader import Lockstep
+from indextables.log.avro.decode_records import decode_records
 from indextables.log.avro.manifest import read_entries, read_records, write_manifest
+from indextables.log.avro.record_lengths import LENGTHS_KEY, Irregular, can_read, pack_lengths, unpack_lengths
 from indextables.log.avro.schemas import FILE_ENTRY
-from indextables.log.files import FILE_SCHEMA
+from indextables.log.file_entries import FILE_SCHEMA
 from log.strategies import INT32, INT64, texts
 from state.strategies import entries
 from state.support import CODECS, entry, files_of, full_entry, many_files

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables.core.values import from_text, to_text
-from indextables.log.state.bounds import partition_bounds, partition_order
-from indextables.log.state.compact import cut_evenly
+from indextables.log.state.partition_bounds import partition_bounds, partition_order
+from indextables.log.state.writing.compact import cut_evenly
 from predicate_data import VALUES
 from state.support import entry, files_of
 

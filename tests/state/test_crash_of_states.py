@@ -13,10 +13,10 @@ from functools import cache
 import pytest
 
 from indextables.log.cleanup import clean_up
-from indextables.log.open import open_log
+from indextables.log.open_snapshot import open_log
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.state.collect import collect_manifests
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 from indextables.table.table import Table
 from log.crash import Operation, crashes, files, is_certain, leftovers, retried
 from log.support import DAY, LOG, MemoryStore, append, commit_infos, live, raw_versions

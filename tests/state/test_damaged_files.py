@@ -10,10 +10,10 @@ import pytest
 from indextables.core.errors import CorruptLog
 from indextables.log.avro.manifest import read_manifest, write_manifest
 from indextables.log.avro.schemas import FILE_ENTRY, STATE_MANIFEST
-from indextables.log.state.encode import encode_state
-from indextables.log.state.files import load_manifest
+from indextables.log.state.live_files import load_manifest
 from indextables.log.state.model import ManifestItem, State
 from indextables.log.state.read import decode_state
+from indextables.log.state.writing.encode_state import encode_state
 from log.support import LOG, START_MS, MemoryStore, make_log
 from state.support import CODECS, as_entries, avro_bytes, entry, files_of, full_entry
 from state.test_foreign_files import STATE

@@ -11,7 +11,7 @@ import pytest
 
 from indextables import AddAction, Table
 from indextables.core.metrics import METRICS, Metrics
-from indextables.log.open import open_log
+from indextables.log.open_snapshot import open_log
 from log.support import MemoryStore, make_log
 from state.legacy import put_table
 from state.support import committed, fresh, grown, many_files, stated, table

@@ -12,7 +12,7 @@ from indextables.core.errors import CorruptLog, LogWarning, VersionNotFound
 from indextables.core.predicate import parse_predicate
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, Replace
-from indextables.log.open import open_log
+from indextables.log.open_snapshot import open_log
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.checkpoint import checkpoint
 from indextables.storage.store import StoredObject

@@ -15,10 +15,10 @@ import pytest
 
 from indextables.core.errors import CorruptLog, UnsafePath
 from indextables.log.avro import manifest as manifest_module
-from indextables.log.avro.container import read_container, write_container
+from indextables.log.avro.avro_file import read_container, write_container
 from indextables.log.avro.manifest import read_manifest, write_manifest
 from indextables.log.avro.schemas import FILE_ENTRY, STATE_MANIFEST
-from indextables.log.files import FILE_SCHEMA
+from indextables.log.file_entries import FILE_SCHEMA
 from indextables.log.state.read import decode_state
 from log.support import METADATA, START_MS, MemoryStore
 from state.support import (

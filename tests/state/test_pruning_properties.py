@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from effort import examples
 from indextables.core.predicate import Predicate, parse_predicate
 from indextables.core.values import to_text
-from indextables.log.skipping import prune_files
-from indextables.log.state.bounds import partition_bounds, partition_order
-from indextables.log.state.compact import cut_evenly
-from indextables.log.state.files import may_hold
+from indextables.log.pruning.file_pruning import prune_files
+from indextables.log.state.live_files import may_hold
 from indextables.log.state.model import TYPED, ManifestItem
+from indextables.log.state.partition_bounds import partition_bounds, partition_order
+from indextables.log.state.writing.compact import cut_evenly
 from predicate_data import SCHEMA as ALL
 from predicate_data import VALUES, meaning, predicates
 from state.support import entry, files_of

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from indextables.log.avro.container import encode_long, read_long
-from indextables.log.avro.encode import encode_blocks, varints
+from indextables.log.avro.avro_file import encode_long, read_long
+from indextables.log.avro.encode_columns import encode_blocks, varints
+from indextables.log.avro.encode_record import encode_record
 from indextables.log.avro.manifest import read_manifest, write_manifest
-from indextables.log.avro.record import encode_record
 from indextables.log.avro.schemas import FILE_ENTRY
-from indextables.log.files import FILE_SCHEMA
+from indextables.log.file_entries import FILE_SCHEMA
 from log.strategies import INT64
 from state.strategies import entries
 from state.support import as_entries, avro_bytes, avro_records, entry, files_of, full_entry, many_files

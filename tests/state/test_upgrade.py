@@ -10,10 +10,10 @@ import pytest
 from indextables.log.actions import SkipAction, TxnAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
-from indextables.log.open import open_log
+from indextables.log.open_snapshot import open_log
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.checkpoint import checkpoint
-from indextables.table.maintain import after_commit
+from indextables.table.write.after_commit import after_commit
 from log.support import START_MS, MemoryStore, checkpoint_key, make_log, put_version, raw_lines, unpacked
 from state.legacy import SHAPES, Shape, full_add, metadata, protocol, put_checkpoint, put_table
 from state.support import as_entries, committed, fresh, paths, state_of, stated, stored_state, table

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables.core.errors import CorruptLog
-from indextables.log.avro.container import decompress, zstd_size
+from indextables.log.avro.avro_file import decompress, zstd_size
 
 BLOCK = 1 << 17
 

@@ -25,11 +25,11 @@ from indextables.core.errors import (
     StoreUnavailable,
 )
 from indextables.storage import durable
-from indextables.storage.counting import Counting
-from indextables.storage.faulty import Died
 from indextables.storage.local import LocalStore, sweep
 from indextables.storage.remote import ObstoreStore
 from indextables.storage.retrying import Retrying
+from indextables.storage.testing.counting import Counting
+from indextables.storage.testing.faulty import Died
 
 
 @pytest.fixture

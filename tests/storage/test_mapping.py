@@ -17,7 +17,7 @@ from indextables.core.errors import (
     StoreMisconfigured,
     StoreUnavailable,
 )
-from indextables.storage.mapping import Verb, translate
+from indextables.storage.error_translation import Verb, translate
 
 VERBS: list[Verb] = ["get", "head", "create", "put", "list", "delete", "open"]
 

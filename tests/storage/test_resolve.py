@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from indextables.core.errors import StoreMisconfigured
 from indextables.core.options import Options
 from indextables.storage.clients import client
-from indextables.storage.keys import inside_root
 from indextables.storage.local import LocalStore
+from indextables.storage.object_keys import inside_root
 from indextables.storage.resolve import resolve
 from indextables.storage.retrying import Retrying
 

@@ -10,12 +10,12 @@ import pytest
 
 from indextables.core.errors import AccessDenied, ObjectExists, ObjectNotFound, StorageError, StoreUnavailable
 from indextables.core.options import Options
-from indextables.core.parallel import Threads
-from indextables.storage.counting import Counting
-from indextables.storage.faulty import Died, Fault, Faulty, Plan
+from indextables.core.runtime.threads import Threads
 from indextables.storage.resolve import resolve
 from indextables.storage.retrying import Retrying
 from indextables.storage.store import ObjectMeta, Store
+from indextables.storage.testing.counting import Counting
+from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from storage.helpers import FakeClock
 
 

@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import indextables.table.merge_splits as merge_module
-import indextables.table.write_tasks as write_tasks_module
-from indextables.core.parallel import Workers
-from indextables.split.container import Sealed
-from indextables.split.merge import BrokenSource, Target, merge
+import indextables.table.build.split_builder as write_tasks_module
+import indextables.table.maintain.merge as merge_module
+from indextables.core.runtime.threads import Workers
+from indextables.split.build.split_merge import BrokenSource, Target, merge
+from indextables.split.build.split_writer import LocalSplit, write_split
+from indextables.split.bundle.bundle_writer import Sealed
 from indextables.split.reader import SplitReader
-from indextables.split.writer import LocalSplit, write_split
 from log.support import Hooked, MemoryStore
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from indextables import Table
-from indextables.log.open import open_log
-from indextables.table.create import create_table
+from indextables.log.open_snapshot import open_log
+from indextables.table.write.create import create_table
 from log.support import MemoryStore, make_log, raw_lines, version_key
 from table.written_support import objects_of, rows_of, store_of
 

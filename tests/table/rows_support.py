@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from indextables import AddAction, Table
 from indextables.core.values import to_text
-from indextables.split.mapping import plan_mapping
-from indextables.split.writer import write_split
+from indextables.split.build.split_writer import write_split
+from indextables.split.index.doc_mapping import plan_mapping
 
 
 def add_rows(table: Table, data: pa.Table, *, stats: bool = True, **fields: Any) -> list[str]:

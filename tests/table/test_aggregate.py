@@ -18,7 +18,7 @@ import indextables.split.reader as reader_module
 from effort import examples
 from indextables import Table
 from indextables.core.errors import QueryError
-from indextables.split.query.text import to_text
+from split.query_text import to_text
 from table import aggregate_model as model
 from table.query_model import finds
 from table.strategies import SCHEMA, tables

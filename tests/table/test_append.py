@@ -32,17 +32,17 @@ from indextables.core.errors import (
     StorageError,
     StoreUnavailable,
 )
-from indextables.core.parallel import THREADS
+from indextables.core.runtime.threads import THREADS
 from indextables.log.actions import ProtocolAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
-from indextables.log.open import open_log
-from indextables.split.spool import Spool
-from indextables.storage.faulty import Died, Fault, Faulty, Plan
-from indextables.table.create import create_table
-from indextables.table.ingest import ingest
+from indextables.log.open_snapshot import open_log
+from indextables.split.build.spool import Spool
+from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
+from indextables.table.build.ingest import ingest
+from indextables.table.build.uploads import partition_directory
 from indextables.table.progress import Progress
-from indextables.table.uploads import partition_directory
+from indextables.table.write.create import create_table
 from log.support import Hooked, MemoryStore, make_log
 from split.bundle_support import exact
 from table.written_support import files_end_at, footers, left_in, objects_of, rows_of, store_of

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables import Table
-from indextables.split.plan_leaf import IndexView
-from indextables.split.query import both
+from indextables.split.plan.column_queries import IndexView
+from indextables.split.query import count_two_terms as both
 
 SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string()), ("other", pa.string())])
 OPTIONS = {"spark.indextables.indexing.typemap.text": "text,other"}

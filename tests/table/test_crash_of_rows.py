@@ -15,10 +15,10 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import MetadataChanged
-from indextables.log.open import open_log
-from indextables.log.tablelog import TableLog
-from indextables.table.create import create_table
-from indextables.table.merge_splits import OPERATION, Merged
+from indextables.log.open_snapshot import open_log
+from indextables.log.table_log import TableLog
+from indextables.table.maintain.merge import OPERATION, Merged
+from indextables.table.write.create import create_table
 from log.crash import Crash, Operation, every_crash, is_certain, leftovers, retried
 from log.support import DAY, LOG, FakeClock, Hooked, MemoryStore, make_log, naive_live, raw_versions
 from table.built_once import build_once

@@ -13,8 +13,9 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import SplitError, StorageError
-from indextables.split import opened, reader
-from indextables.split import rows as rows_module
+from indextables.split import open_splits as opened
+from indextables.split import reader
+from indextables.split.rows import row_reader as rows_module
 
 ROWS = 1_500
 SCHEMA = pa.schema([("id", pa.int64()), ("level", pa.string()), ("cost", pa.float64()), ("body", pa.string())])

@@ -107,7 +107,7 @@ class TestWhatFollowsACommit:
         def checkpoint(*_: Any, **__: Any) -> None:
             raise MemoryError
 
-        monkeypatch.setattr("indextables.table.maintain.checkpoint", checkpoint)
+        monkeypatch.setattr("indextables.table.write.after_commit.checkpoint", checkpoint)
         for number in range(1, 12):
             assert table.commit_files([add(f"f{number}")]).version == table.version == number
 

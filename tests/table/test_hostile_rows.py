@@ -11,8 +11,8 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import OptionError, SchemaError, SplitError, StorageError
-from indextables.split import index as index_module
-from indextables.split.native import translated
+from indextables.split.bundle.native_errors import translated
+from indextables.split.index import index_files as index_module
 from table.written_support import left_in
 
 SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string())])

@@ -25,14 +25,14 @@ from indextables.core.errors import (
     TableReplaced,
     UploadTooOld,
 )
-from indextables.core.parallel import THREADS
+from indextables.core.runtime.threads import THREADS
 from indextables.core.types import arrow_to_spark_json
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate
-from indextables.split import opened
-from indextables.storage.faulty import Died, Fault, Faulty, Plan
-from indextables.table.create import create_table
+from indextables.split import open_splits as opened
+from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from indextables.table.progress import Progress
+from indextables.table.write.create import create_table
 from log.support import HOUR, Hooked, MemoryStore, make_log
 from table.merge_support import SCHEMA, check, grown, live, orphans, some, store_with, table_in
 from table.written_support import files_end_at, left_in, objects_of, rows_of

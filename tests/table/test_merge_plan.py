@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from indextables.log.files import FILE_SCHEMA
-from indextables.table.merge_plan import PLAN_COLUMNS, Group, Limits, plan_merges
+from indextables.log.file_entries import FILE_SCHEMA
+from indextables.table.maintain.merge_plan import PLAN_COLUMNS, Group, Limits, plan_merges
 
 SCHEMA = pa.schema([FILE_SCHEMA.field(name) for name in PLAN_COLUMNS])
 File = dict[str, Any]

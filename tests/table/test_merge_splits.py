@@ -18,13 +18,14 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import CommitError, ForeignTable, OptionError, PredicateError
-from indextables.core.parallel import THREADS
+from indextables.core.runtime.threads import THREADS
 from indextables.core.types import arrow_to_spark_json
 from indextables.log.actions import ProtocolAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate
-from indextables.log.files import rows_to_adds
-from indextables.split import opened, reader
+from indextables.log.file_entries import rows_to_adds
+from indextables.split import open_splits as opened
+from indextables.split import reader
 from indextables.table.progress import Progress
 from table.merge_support import SCHEMA, actions_of, check, grown, live, orphans, size_of, some, store_with, table_in
 from table.written_support import footers, left_in, objects_of, rows_of
@@ -410,7 +411,7 @@ class TestStates:
         def fail(*_: Any, **__: Any) -> Any:
             raise RuntimeError("no state today")
 
-        monkeypatch.setattr("indextables.table.maintain.checkpoint", fail)
+        monkeypatch.setattr("indextables.table.write.after_commit.checkpoint", fail)
         assert table_in(store).merge_splits().results == 1
         check(store, some(18))
 

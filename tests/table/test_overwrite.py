@@ -11,8 +11,8 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import CommitOutcomeUnknown, PredicateError, SchemaError, StoreUnavailable
-from indextables.log.open import open_log
-from indextables.table.create import create_table
+from indextables.log.open_snapshot import open_log
+from indextables.table.write.create import create_table
 from log.support import Hooked, MemoryStore, make_log
 from table.written_support import objects_of, rows_of
 

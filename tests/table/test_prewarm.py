@@ -15,12 +15,13 @@ import pytest
 from indextables import AddAction, Table
 from indextables.core.errors import CorruptSplit, ForeignTable, PredicateError, SplitError, StoreUnavailable
 from indextables.core.options import Options
-from indextables.core.parallel import THREADS, Inline, Workers
+from indextables.core.runtime.threads import THREADS, Inline, Workers
 from indextables.log.actions import ProtocolAction
-from indextables.log.tablelog import TableLog
-from indextables.split import opened, reader
-from indextables.split.cache import Prewarmed
-from indextables.storage.counting import Counting
+from indextables.log.table_log import TableLog
+from indextables.split import open_splits as opened
+from indextables.split import reader
+from indextables.split.cache.index_cache import Prewarmed
+from indextables.storage.testing.counting import Counting
 from log.support import Hooked
 from split.bundle_support import make
 from table.merge_support import SCHEMA, check, grown, live, some, store_with

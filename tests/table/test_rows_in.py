@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from effort import examples
 from indextables.core.errors import SchemaError
 from indextables.core.types import arrow_to_spark_json, spark_json_to_arrow
-from indextables.table.rows_in import rows_in
+from indextables.table.build.incoming_rows import rows_in
 
 UTC = pa.timestamp("us", "UTC")
 LIST = pa.list_(pa.field("element", pa.int64()))

@@ -19,7 +19,9 @@ import predicate_data as data
 from effort import examples
 from indextables import Table
 from indextables.core.predicate import Predicate, to_sql
-from indextables.split import merge, opened, reader
+from indextables.split import open_splits as opened
+from indextables.split import reader
+from indextables.split.build import split_merge as merge
 from table.strategies import (
     LONG,
     PARTITIONS,

@@ -33,13 +33,14 @@ from indextables.core.errors import (
     SchemaError,
     SplitError,
 )
-from indextables.core.parallel import Inline
 from indextables.core.predicate import evaluate, parse_predicate, to_sql
+from indextables.core.runtime.threads import Inline
 from indextables.log.actions import ProtocolAction
-from indextables.log.files import rows_to_adds
-from indextables.log.tablelog import TableLog
-from indextables.split import opened, reader
-from indextables.storage.counting import Counting
+from indextables.log.file_entries import rows_to_adds
+from indextables.log.table_log import TableLog
+from indextables.split import open_splits as opened
+from indextables.split import reader
+from indextables.storage.testing.counting import Counting
 from table.rows_support import add_rows
 
 SCHEMA = pa.schema([("id", pa.int64()), ("level", pa.string()), ("cost", pa.float64()), ("day", pa.date32())])
@@ -511,8 +512,8 @@ class TestStopping:
         script = f"""
             import os, signal, sys, threading, time
             from indextables import Table
-            from indextables.log.tablelog import TableLog
-            from indextables.storage.counting import Counting
+            from indextables.log.table_log import TableLog
+            from indextables.storage.testing.counting import Counting
 
             table = Table.open({many.url!r})
             slow = Table(TableLog(Counting(table._log.store, latency_seconds=0.2), table._log.options), table._snapshot)

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from indextables.core.errors import StorageError
-from indextables.table import scratch as module
-from indextables.table.scratch import OWNER, scratch
+from indextables.table.build import scratch_directory as module
+from indextables.table.build.scratch_directory import OWNER, scratch
 
 OWNING = """
 import sys, time
-from indextables.table.scratch import scratch
+from indextables.table.build.scratch_directory import scratch
 with scratch("write") as directory:
     (directory / "x.work" / "deep").mkdir(parents=True)
     (directory / "x.work" / "deep" / "rows").write_bytes(bytes(1000))

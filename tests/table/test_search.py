@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from effort import examples
 from indextables import Table
 from indextables.core.errors import OptionError, QueryError, SchemaError
-from indextables.split.query.text import to_text
 from indextables.split.query.tree import (
     All,
     And,
@@ -34,6 +33,7 @@ from indextables.split.query.tree import (
     Term,
     Wildcard,
 )
+from split.query_text import to_text
 from table.query_model import TEXTS, finds
 
 SCHEMA = pa.schema(

@@ -11,8 +11,8 @@ import pytest
 
 from indextables import Table
 from indextables.errors import SplitError
-from indextables.split.cache import IndexCache
-from indextables.table.plain import plain_batch, plain_rows
+from indextables.split.cache.index_cache import IndexCache
+from indextables.table.read.few_rows import plain_batch, plain_rows
 from split.reader_support import reader as open_reader
 from split.reader_support import write
 

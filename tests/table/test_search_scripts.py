@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import Table
-from indextables.split.index import analyzer
+from indextables.split.index.index_files import analyzer
 
 SCHEMA = pa.schema([("id", pa.int64()), ("body", pa.string()), ("labels", pa.map_(pa.string(), pa.int64()))])
 TEXTS = [

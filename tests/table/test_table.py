@@ -30,7 +30,7 @@ from indextables.core.errors import (
 )
 from indextables.core.types import arrow_to_spark_json
 from indextables.log.actions import TxnAction
-from indextables.log.cache import LogCache
+from indextables.log.log_cache import LogCache
 
 SCHEMA = pa.schema([("id", pa.int64()), ("message", pa.string()), ("day", pa.date32())])
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from indextables import Table
 from indextables.core.values import from_text
-from indextables.split.container import Pages, read_footer, verify_bundle
-from indextables.split.footer import Footer
-from indextables.split.rows import Rows
+from indextables.split.bundle.bundle_writer import Pages, read_footer, verify_bundle
+from indextables.split.bundle.footer import Footer
+from indextables.split.rows.row_reader import Rows
 from indextables.storage.store import Store
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from indextables.cli.load.load import Load
     from indextables.cli.render.progress import Stage
     from indextables.table import Commit, Table
-    from indextables.table.create import Plan
     from indextables.table.progress import Watcher
+    from indextables.table.write.create import Plan
 
 
 def create(target: Target, schema: str, partition_by: Sequence[str], *, if_missing: bool) -> Facts:
@@ -95,7 +95,7 @@ def _import_new(target: Target, wanted: Import, load: Load, declared: Declared |
 
 
 def _filled(plan: Plan, batches: Iterator[pa.RecordBatch], watcher: Watcher) -> tuple[Table, Commit]:
-    from indextables.table.create_filled import create_filled
+    from indextables.table.write.create_with_rows import create_filled
 
     try:
         return create_filled(plan, batches, watcher)
@@ -144,7 +144,7 @@ def _existing(target: Target, create_missing: bool) -> Table | None:
 
 def _plan(target: Target, guessed: Guessed, partition_by: Sequence[str]) -> Plan:
     from indextables.core.types import validate_schema
-    from indextables.table.create_filled import plan_new
+    from indextables.table.write.create_with_rows import plan_new
 
     text = [name for name in guessed.text if name not in partition_by]
     options = {**_typemap([name for name in text if not _is_mapped(name, target.options)]), **target.options}
@@ -187,7 +187,7 @@ def _check_same(table: Table, declared: Declared | None, partition_by: Sequence[
 
 def columns_of(table: Table) -> list[dict[str, Any]]:
     """The columns of a table, with what the index makes of them."""
-    from indextables.split.mapping import plan_mapping
+    from indextables.split.index.doc_mapping import plan_mapping
 
     mapping = plan_mapping(table.schema, table.partition_columns, table.properties)
     return [_column(field, mapping.field(field.name), table.partition_columns) for field in table.schema]

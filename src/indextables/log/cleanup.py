@@ -24,14 +24,14 @@ from functools import partial
 
 from indextables.core import options as opt
 from indextables.core.errors import LogError, LogReadTimeout, ObjectNotFound, StorageError
-from indextables.log.checkpoint import NotThisTable, load_checkpoint
-from indextables.log.layout import LOG_DIR, PROBE, checkpoint_key, version_key
+from indextables.log.json_checkpoint import NotThisTable, load_checkpoint
 from indextables.log.listing import Listing, list_states, list_versions
+from indextables.log.log_paths import LOG_DIR, PROBE, checkpoint_key, version_key
 from indextables.log.refresh import head_or_none
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.model import manifest_key
 from indextables.log.state.read import decode_state
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 from indextables.storage.local import sweep
 from indextables.storage.store import ObjectMeta
 

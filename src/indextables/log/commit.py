@@ -39,13 +39,13 @@ from indextables.core.errors import (
 from indextables.log.actions import Actions, CommitInfo
 from indextables.log.codec import decode_actions, encode_actions, pack
 from indextables.log.conflicts import Change, Decision, check_change, decide
-from indextables.log.layout import version_key
-from indextables.log.open import open_log
+from indextables.log.log_paths import version_key
+from indextables.log.open_snapshot import open_log
 from indextables.log.protocol import check_writable
 from indextables.log.refresh import head_or_none, read_files, refresh_now, remember, reopen, too_old, with_tip
 from indextables.log.snapshot import Snapshot, apply_version
 from indextables.log.state.write import write_state
-from indextables.log.tablelog import TableLog, check_paths
+from indextables.log.table_log import TableLog, check_paths
 
 logger = logging.getLogger("indextables")
 

@@ -38,9 +38,9 @@ from indextables.log.actions import (
     SkipAction,
     TxnAction,
 )
-from indextables.log.files import paths_in
-from indextables.log.partitions import files_in_partitions
+from indextables.log.file_entries import paths_in
 from indextables.log.protocol import has_feature
+from indextables.log.pruning.partition_files import files_in_partitions
 from indextables.log.snapshot import Snapshot
 
 

@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 from indextables.core.errors import ChangesGone, VersionNotFound
 from indextables.log.actions import RemoveAction
 from indextables.log.codec import to_json_object
-from indextables.log.files import FILE_SCHEMA, files_table
+from indextables.log.file_entries import FILE_SCHEMA, files_table
 from indextables.log.listing import list_versions
-from indextables.log.open import open_log
+from indextables.log.open_snapshot import open_log
 from indextables.log.refresh import open_current
 from indextables.log.snapshot import Snapshot
-from indextables.log.tablelog import TableLog, VersionFile
+from indextables.log.table_log import TableLog, VersionFile
 
 _LOOKS = 3
 

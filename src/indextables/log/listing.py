@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from indextables.log.layout import (
+from indextables.log.log_paths import (
     STATES_PREFIX,
     VERSIONS_PREFIX,
     before_state,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from indextables.core.errors import ObjectNotFound
-from indextables.log.layout import POINTER
+from indextables.log.log_paths import POINTER
 from indextables.storage.store import Store
 
 

@@ -17,13 +17,13 @@ import pyarrow as pa
 from indextables.core import options as opt
 from indextables.core.errors import CorruptLog, ObjectNotFound, StorageError, TableReplaced, VersionNotFound
 from indextables.core.predicate import Predicate
-from indextables.log.layout import version_key
 from indextables.log.listing import list_versions
-from indextables.log.open import open_log
+from indextables.log.log_paths import version_key
+from indextables.log.open_snapshot import open_log
 from indextables.log.protocol import check_readable
 from indextables.log.snapshot import Snapshot, apply_version
-from indextables.log.state.files import StateFiles
-from indextables.log.tablelog import TableLog, VersionFile
+from indextables.log.state.live_files import StateFiles
+from indextables.log.table_log import TableLog, VersionFile
 from indextables.storage.local import local_store
 from indextables.storage.store import ObjectMeta
 

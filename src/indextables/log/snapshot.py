@@ -15,9 +15,9 @@ import msgspec
 import pyarrow as pa
 
 from indextables.core import options as opt
-from indextables.core.cached import cached_property
 from indextables.core.errors import OptionError
 from indextables.core.predicate import Predicate
+from indextables.core.runtime.cached_property import cached_property
 from indextables.core.types import spark_json_to_arrow
 from indextables.log.actions import (
     LEGACY_PROTOCOL,
@@ -28,8 +28,8 @@ from indextables.log.actions import (
     TxnAction,
     registered_schemas,
 )
-from indextables.log.files import NO_FILES
-from indextables.log.fileset import FileSet
+from indextables.log.file_entries import NO_FILES
+from indextables.log.file_set import FileSet
 
 logger = logging.getLogger("indextables")
 

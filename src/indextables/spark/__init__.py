@@ -29,28 +29,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from indextables.spark.balance import optimize as optimize
-    from indextables.spark.frames import aggregate as aggregate
-    from indextables.spark.frames import count as count
-    from indextables.spark.frames import read as read
-    from indextables.spark.jobs import merge_jobs as merge_jobs
-    from indextables.spark.maintain import compact as compact
-    from indextables.spark.maintain import merge_splits as merge_splits
-    from indextables.spark.maintain import prewarm as prewarm
-    from indextables.spark.save import write as write
+    from indextables.spark.maintenance.maintain import compact as compact
+    from indextables.spark.maintenance.maintain import merge_splits as merge_splits
+    from indextables.spark.maintenance.maintain import prewarm as prewarm
+    from indextables.spark.maintenance.merge_jobs import merge_jobs as merge_jobs
+    from indextables.spark.reading.frames import aggregate as aggregate
+    from indextables.spark.reading.frames import count as count
+    from indextables.spark.reading.frames import read as read
     from indextables.spark.session import install as install
+    from indextables.spark.writing.distribution import optimize as optimize
+    from indextables.spark.writing.write_frame import write as write
 
 _MODULES = {
-    "aggregate": "frames",
-    "compact": "maintain",
-    "count": "frames",
+    "aggregate": "reading.frames",
+    "compact": "maintenance.maintain",
+    "count": "reading.frames",
     "install": "session",
-    "merge_jobs": "jobs",
-    "merge_splits": "maintain",
-    "optimize": "balance",
-    "prewarm": "maintain",
-    "read": "frames",
-    "write": "save",
+    "merge_jobs": "maintenance.merge_jobs",
+    "merge_splits": "maintenance.maintain",
+    "optimize": "writing.distribution",
+    "prewarm": "maintenance.maintain",
+    "read": "reading.frames",
+    "write": "writing.write_frame",
 }
 
 __all__ = [*_MODULES]  # noqa: PLE0604 - they are texts

@@ -15,7 +15,7 @@ from indextables.spark.errors import one_line
 
 if TYPE_CHECKING:
     from indextables.log.snapshot import Snapshot
-    from indextables.spark.options import ReadOptions
+    from indextables.spark.reading.read_options import ReadOptions
 
 NAME = "indextables"
 
@@ -34,9 +34,9 @@ class IndexTablesSource(DataSource):
     def schema(self) -> StructType:
         """The table's schema, or what the options leave of it."""
         from indextables.core.predicate import parse_predicate
-        from indextables.spark.arrow_types import spark_schema
-        from indextables.spark.options import read_options
-        from indextables.table.scan_tasks import SCORE, make_scan, open_table_log
+        from indextables.spark.reading.arrow_types import spark_schema
+        from indextables.spark.reading.read_options import read_options
+        from indextables.table.distributed.read_tasks import SCORE, make_scan, open_table_log
 
         with one_line():
             asked = read_options(self.options)
@@ -48,8 +48,8 @@ class IndexTablesSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A read of these columns."""
-        from indextables.spark.options import read_options
-        from indextables.spark.reader import TableReader
+        from indextables.spark.reading.read_options import read_options
+        from indextables.spark.reading.source_reader import TableReader
 
         with one_line():
             asked = read_options(self.options)
@@ -60,12 +60,12 @@ class IndexTablesSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         """A write of these rows."""
-        from indextables.spark.writer import BatchWriter
+        from indextables.spark.writing.source_writer import BatchWriter
 
         return BatchWriter(schema, self.options, overwrite)
 
     def _pinned(self, asked: ReadOptions) -> Snapshot:
-        from indextables.table.scan_tasks import open_table_log, pin
+        from indextables.table.distributed.read_tasks import open_table_log, pin
 
         snapshot = pin(open_table_log(asked.url, asked.options), asked.version, asked.timestamp_ms)
         self._pin = (snapshot.version, snapshot.table_id)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
-from indextables.core.parallel import THREADS
-from indextables.log.files import FILE_SCHEMA
-from indextables.log.fileset import FileSet
+from indextables.core.runtime.threads import THREADS
+from indextables.log.file_entries import FILE_SCHEMA
+from indextables.log.file_set import FileSet
 from indextables.spark.errors import one_line
-from indextables.spark.failures import plainly
+from indextables.spark.worker_errors import plainly
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

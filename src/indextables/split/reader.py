@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 
 from indextables.core.aggregate import Aggregate
-from indextables.core.cached import cached_property
 from indextables.core.errors import CorruptSplit, ObjectNotFound, SplitError
 from indextables.core.predicate import (
     FALSE,
@@ -29,27 +28,28 @@ from indextables.core.predicate import (
     columns_of,
     evaluate,
 )
-from indextables.split import opened
+from indextables.core.runtime.cached_property import cached_property
+from indextables.split import open_splits as opened
+from indextables.split.aggregate.index_groups import from_index, from_log
 from indextables.split.aggregate.partial import Partial, condensed, partial_of
-from indextables.split.aggregate.pushdown import from_index, from_log
-from indextables.split.answers import Answer
-from indextables.split.cache import CacheKey, IndexCache, WarmUp
-from indextables.split.container import Pages
-from indextables.split.footer import Footer, Region
-from indextables.split.hits import RowNumbers, count_of
-from indextables.split.known import Known
-from indextables.split.lookup import Columns
-from indextables.split.mapping import DocMapping
-from indextables.split.plan import MOST_SHARE, fold, plan_predicate, rows_worth_taking
-from indextables.split.plan_leaf import IndexView
+from indextables.split.bundle.bundle_writer import Pages
+from indextables.split.bundle.footer import Footer, Region
+from indextables.split.cache.index_cache import CacheKey, IndexCache, WarmUp
+from indextables.split.index.doc_mapping import DocMapping
+from indextables.split.index.row_numbers import RowNumbers, count_of
+from indextables.split.plan.column_lookup import Columns
+from indextables.split.plan.column_queries import IndexView
+from indextables.split.plan.footer_facts import Known
+from indextables.split.plan.index_cost import knows, narrows
+from indextables.split.plan.predicate_plan import MOST_SHARE, fold, plan_predicate, rows_worth_taking
+from indextables.split.plan.row_sets import Answer
 from indextables.split.query.bind import Bound, Group, Typed, implied, needs_positions
 from indextables.split.query.match import Match
 from indextables.split.query.rank import NO_HITS, Hits, Scores, best_hits
 from indextables.split.query.tree import Span
-from indextables.split.rows import BATCH_ROWS, Rows, empty_columns
-from indextables.split.shape import Shape
-from indextables.split.worth import knows, narrows
-from indextables.storage.keys import joined
+from indextables.split.rows.projection import Shape
+from indextables.split.rows.row_reader import BATCH_ROWS, Rows, empty_columns
+from indextables.storage.object_keys import joined
 from indextables.storage.store import Store
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
-from indextables.storage.mapping import translate
+from indextables.storage.error_translation import translate
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 
 from indextables.core.errors import InvalidKey, ObjectExists, ObjectNotFound, StorageError
 from indextables.storage.durable import NotSynced, NotWritten, is_temporary, sync_directory, write_new, write_over
-from indextables.storage.keys import check_key, check_prefix, check_range, joined
-from indextables.storage.mapping import Verb, translate
+from indextables.storage.error_translation import Verb, translate
+from indextables.storage.object_keys import check_key, check_prefix, check_range, joined
 from indextables.storage.store import ObjectMeta, Store, StoredObject
 from indextables.storage.walk import walk
 

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, TypeVar
 import obstore
 
 from indextables.core.errors import InvalidKey, ObjectNotFound, StorageError, StoreMisconfigured, StoreUnavailable
-from indextables.storage.keys import check_key, check_prefix, check_range, joined
-from indextables.storage.mapping import Verb, translate
+from indextables.storage.error_translation import Verb, translate
+from indextables.storage.object_keys import check_key, check_prefix, check_range, joined
 from indextables.storage.store import ObjectMeta, StoredObject
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator
 
 from indextables.storage.durable import is_temporary
-from indextables.storage.keys import is_unicode
+from indextables.storage.object_keys import is_unicode
 
 
 def walk(base: str, prefix: str, after: str, *, temporaries: bool = False) -> Iterator[tuple[str, os.stat_result]]:

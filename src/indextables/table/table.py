@@ -17,27 +17,27 @@ from indextables.core.options import Options
 from indextables.core.predicate import Predicate, parse_predicate
 from indextables.log.actions import SCHEMA_KEY, AddAction
 from indextables.log.commit import Committed
-from indextables.log.files import with_doc_mappings
+from indextables.log.file_entries import with_doc_mappings
 from indextables.log.history import Changes, open_at, read_changes, read_history, read_log, version_at
 from indextables.log.refresh import read_files, refresh
 from indextables.log.snapshot import Snapshot
 from indextables.log.state.checkpoint import Checkpointed, checkpoint
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 from indextables.storage.resolve import resolve
 from indextables.table.arguments import Moment, milliseconds, whole_number
-from indextables.table.commit_files import Txn, commit_files
-from indextables.table.count import count
-from indextables.table.create import create_table
-from indextables.table.maintain import after_commit
-from indextables.table.merge_plan import merge_limits
-from indextables.table.partition_where import over_partitions
+from indextables.table.maintain.describe_state import describe_state
+from indextables.table.maintain.list_skips import skips_table
+from indextables.table.maintain.merge_plan import merge_limits
+from indextables.table.partition_predicate import over_partitions
 from indextables.table.progress import Watcher
-from indextables.table.skips import skips_table
-from indextables.table.state import describe_state
+from indextables.table.read.count import count
+from indextables.table.write.after_commit import after_commit
+from indextables.table.write.commit_files import Txn, commit_files
+from indextables.table.write.create import create_table
 
 if TYPE_CHECKING:
-    from indextables.split.cache import Prewarmed
-    from indextables.table.merge_splits import Merged
+    from indextables.split.cache.index_cache import Prewarmed
+    from indextables.table.maintain.merge import Merged
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Table:
         nothing is written. Raises SchemaError, OptionError, ForeignTable, StorageError and what `commit_files` raises; all but
         CommitOutcomeUnknown leave neither rows nor files behind.
         """
-        from indextables.table.append import append
+        from indextables.table.write.append import append
 
         self._check_not_travelled()
         return self._moved_to(append(self._log, self._snapshot, data, progress))
@@ -157,7 +157,7 @@ class Table:
         `where` asks for partition columns only, and must be true for each new row. Raises PredicateError otherwise, and what
         `append` raises.
         """
-        from indextables.table.overwrite import overwrite
+        from indextables.table.write.overwrite import overwrite
 
         self._check_not_travelled()
         return self._moved_to(overwrite(self._log, self._snapshot, data, where, progress))
@@ -176,7 +176,7 @@ class Table:
         cannot be read is left as it is, and out of merges for a day. Raises PredicateError, OptionError, ForeignTable,
         StorageError and what `commit_files` raises.
         """
-        from indextables.table.merge_splits import merge_splits
+        from indextables.table.maintain.merge import merge_splits
 
         self._check_not_travelled()
         limits = merge_limits(self._log.options, target_size, max_dest_splits, max_source_splits_per_merge)
@@ -192,7 +192,7 @@ class Table:
 
         What the cache (`cache.disk.maxBytes`) cannot hold is left out. Raises ForeignTable, SplitError.
         """
-        from indextables.table.prewarm import prewarm
+        from indextables.table.read.prewarm import prewarm
 
         before = self._snapshot
         after, done = prewarm(self._log, before, self._predicate(where))
@@ -239,7 +239,7 @@ class Table:
         Rows come in the order of the files, as a stream: they are read while it is. Raises SchemaError, PredicateError,
         QueryError, ForeignTable, and SplitError when a file is missing or damaged.
         """
-        from indextables.table.scan import scan
+        from indextables.table.read.scan import scan
 
         if limit is not None and whole_number("limit", limit) < 0:
             raise OptionError(f"limit is {limit}, but must be 0 or more")
@@ -261,7 +261,7 @@ class Table:
         `snippets` names text columns of which the parts with the words are shown, in `_snippets`. The score is BM25 within the
         file that holds the row. Raises QueryError, PredicateError, SchemaError, ForeignTable, SplitError.
         """
-        from indextables.table.search import search
+        from indextables.table.read.search import search
 
         if whole_number("limit", limit) < 0:
             raise OptionError(f"limit is {limit}, but must be 0 or more")
@@ -272,7 +272,7 @@ class Table:
 
     def explain(self, query: str) -> str:
         """What a query asks of this table, in words: which columns, and how texts are cut. Raises QueryError."""
-        from indextables.table.explain import explain_query
+        from indextables.table.read.explain import explain_query
 
         return explain_query(query, self._snapshot)
 
@@ -296,7 +296,7 @@ class Table:
         `count(x)`, `count(distinct x)`, `sum(x)`, `avg(x)`, `min(x)` and `max(x)`. Both are texts, or a mapping of names to
         texts. The answer is exact, and the same however rows lie in files. Raises QueryError, PredicateError, SplitError.
         """
-        from indextables.table.aggregate import aggregate
+        from indextables.table.read.aggregate import aggregate
 
         before = self._snapshot
         after, groups = aggregate(self._log, before, by, metrics, self._predicate(where), query)

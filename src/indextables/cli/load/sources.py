@@ -26,8 +26,8 @@ from typing import IO, Any, Final
 from indextables.cli.errors import InputError, UsageError
 from indextables.cli.load.formats import ENDINGS, Format
 from indextables.cli.stop import STOP
-from indextables.storage.mapping import translate
-from indextables.table.crew import scratch
+from indextables.storage.error_translation import translate
+from indextables.table.build.job_group import scratch
 
 STDIN: Final = "-"
 _GZIP: Final = b"\x1f\x8b"

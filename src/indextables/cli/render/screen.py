@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from indextables.cli.errors import OutputFailed
-from indextables.core.cached import cached_property
+from indextables.core.runtime.cached_property import cached_property
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -30,7 +30,7 @@ from indextables.core.aggregate.spec import (
 from indextables.core.errors import PredicateError, QueryError
 from indextables.core.predicate import Column, Comparison, Predicate, compare
 from indextables.core.predicate.parse import resolve
-from indextables.core.predicate.words import Word, split
+from indextables.core.sql_tokens import Word, split
 from indextables.core.values import parse_number
 
 By: TypeAlias = str | Sequence[str] | Mapping[str, str]

@@ -17,9 +17,9 @@ from indextables.core.options.bag import Options as Options
 from indextables.core.options.keys import *  # noqa: F403 - every constant of keys.py is public here
 from indextables.core.options.kinds import join_list as join_list
 from indextables.core.options.kinds import split_list as split_list
-from indextables.core.options.model import PREFIX as PREFIX
-from indextables.core.options.model import Family as Family
-from indextables.core.options.model import Option as Option
+from indextables.core.options.option import PREFIX as PREFIX
+from indextables.core.options.option import Family as Family
+from indextables.core.options.option import Option as Option
 from indextables.core.options.rules import log_retention_ms as log_retention_ms
 from indextables.core.options.rules import parse_typemap as parse_typemap
 from indextables.core.options.rules import read_parallelism as read_parallelism

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from indextables.core.errors import OptionError
 from indextables.core.options.keys import FAMILIES, OPTIONS
 from indextables.core.options.kinds import to_text
-from indextables.core.options.model import PREFIX, Family, Option
+from indextables.core.options.option import PREFIX, Family, Option
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from indextables.core.options.kinds import split_list
-from indextables.core.options.model import Family, Option, Section
+from indextables.core.options.option import Family, Option, Section
 
 TYPE_NAMES = ("text", "string", "json", "ip")
 """How a column can be indexed; as the last part of an `indexing.typemap` key, the list form."""

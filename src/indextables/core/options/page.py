@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from indextables.core.options.keys import SECTIONS
-from indextables.core.options.model import PREFIX, Family, Option, Section
+from indextables.core.options.option import PREFIX, Family, Option, Section
 
 _INTRODUCTION = f"""\
 # Options

@@ -14,7 +14,7 @@ from indextables.core.options import keys
 from indextables.core.options.bag import Options, members, resolve
 from indextables.core.options.keys import TYPE_NAMES
 from indextables.core.options.kinds import split_list
-from indextables.core.options.model import PREFIX, Option
+from indextables.core.options.option import PREFIX, Option
 
 T = TypeVar("T")
 

@@ -46,6 +46,6 @@ from indextables.core.predicate.coerce import like as like
 from indextables.core.predicate.coerce import member as member
 from indextables.core.predicate.evaluate import evaluate as evaluate
 from indextables.core.predicate.parse import parse_predicate as parse_predicate
-from indextables.core.predicate.plain import plainly_always_true as plainly_always_true
-from indextables.core.predicate.plain import plainly_may_match as plainly_may_match
+from indextables.core.predicate.scalar_bounds import plainly_always_true as plainly_always_true
+from indextables.core.predicate.scalar_bounds import plainly_may_match as plainly_may_match
 from indextables.core.predicate.sql import to_sql as to_sql

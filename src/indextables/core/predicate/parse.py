@@ -37,7 +37,7 @@ from indextables.core.predicate.ast import (
     any_of,
 )
 from indextables.core.predicate.coerce import cast_literal, compare, compare_literals, like, member, to_float32
-from indextables.core.predicate.words import Word, split
+from indextables.core.sql_tokens import Word, split
 from indextables.core.values import parse_number
 
 MAX_DEPTH: Final = 64

@@ -22,10 +22,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from indextables.core.errors import CorruptLog
-from indextables.log.avro.encode import RECORD_FIELD
+from indextables.log.avro.encode_columns import RECORD_FIELD
 from indextables.log.avro.layout import Layout, Place, Span, layout_of
-from indextables.log.avro.lengths import TOP_BITS, Bytes, Irregular, Numbers, Sieve, signed, squeezed
-from indextables.log.avro.settle import integers, nothing
+from indextables.log.avro.record_lengths import TOP_BITS, Bytes, Irregular, Numbers, Sieve, signed, squeezed
+from indextables.log.avro.shared_columns import integers, nothing
 
 _RECORDS_PER_LAYOUT = 400
 """Fewer records to a layout than this are read as fast by other means: to find a layout takes as long as to read a hundred."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indextables.log.avro.container import read_long
-from indextables.log.avro.lengths import Irregular
+from indextables.log.avro.avro_file import read_long
+from indextables.log.avro.record_lengths import Irregular
 
 Span = tuple[int, int]
 

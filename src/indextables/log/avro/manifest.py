@@ -19,11 +19,13 @@ import pyarrow.compute as pc
 
 from indextables.core.errors import CorruptLog, UnsafePath
 from indextables.log.avro.alike import Alike, promising, room
-from indextables.log.avro.container import Block, Container, decompress, read_container, write_container
-from indextables.log.avro.decode import decode_records
+from indextables.log.avro.avro_file import Block, Container, decompress, read_container, write_container
+from indextables.log.avro.column_reader import Lockstep
+from indextables.log.avro.datafusion_reader import native_batches, usable
+from indextables.log.avro.decode_records import decode_records
 from indextables.log.avro.decoders import DECODERS
-from indextables.log.avro.encode import RECORD_FIELD, cut, encode_records, record_lengths
-from indextables.log.avro.lengths import (
+from indextables.log.avro.encode_columns import RECORD_FIELD, cut, encode_records, record_lengths
+from indextables.log.avro.record_lengths import (
     LENGTHS_KEY,
     Irregular,
     Numbers,
@@ -32,11 +34,9 @@ from indextables.log.avro.lengths import (
     pack_lengths,
     unpack_lengths,
 )
-from indextables.log.avro.lockstep import Lockstep
-from indextables.log.avro.native import native_batches, usable
 from indextables.log.avro.schemas import FILE_ENTRY, FILE_ENTRY_JSON
-from indextables.log.avro.settle import integers, nothing, settled
-from indextables.log.files import FILE_SCHEMA
+from indextables.log.avro.shared_columns import integers, nothing, settled
+from indextables.log.file_entries import FILE_SCHEMA
 
 logger = logging.getLogger("indextables")
 

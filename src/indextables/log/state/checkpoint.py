@@ -14,17 +14,17 @@ from typing import Any
 from indextables.core import options as opt
 from indextables.core.errors import ForeignTable
 from indextables.log.actions import PROTOCOL_VERSION, ProtocolAction
-from indextables.log.checkpoint import write_checkpoint
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
-from indextables.log.fileset import FileSet
+from indextables.log.file_set import FileSet
+from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.listing import list_states, list_versions
 from indextables.log.refresh import head_or_none, open_again, remember
 from indextables.log.snapshot import Snapshot
-from indextables.log.state.files import StateFiles
+from indextables.log.state.live_files import StateFiles
 from indextables.log.state.model import manifest_key
 from indextables.log.state.write import write_state
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 
 logger = logging.getLogger("indextables")
 

@@ -12,12 +12,12 @@ from functools import partial
 from indextables.core import options as opt
 from indextables.core.errors import LogError, ObjectNotFound
 from indextables.log.cleanup import CleanupReport, Plan, carry_out, store_time
-from indextables.log.layout import LOG_DIR, STATES_PREFIX, parse_state_key, version_key
+from indextables.log.log_paths import LOG_DIR, STATES_PREFIX, parse_state_key, version_key
 from indextables.log.refresh import head_or_none
 from indextables.log.snapshot import HOUR_MS, Snapshot
 from indextables.log.state.model import manifest_key
 from indextables.log.state.read import decode_state
-from indextables.log.tablelog import TableLog
+from indextables.log.table_log import TableLog
 from indextables.storage.store import ObjectMeta
 
 logger = logging.getLogger("indextables")

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from indextables.log.actions import MetadataAction, ProtocolAction, SkipAction, TxnAction
-from indextables.log.layout import LOG_DIR
+from indextables.log.log_paths import LOG_DIR
 
 TYPED = "typed"
 """Value of `boundsOrder`: the bounds were found by comparing values of the column's type."""

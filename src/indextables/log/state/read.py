@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from indextables.core.errors import CorruptLog
 from indextables.log.actions import MetadataAction, ProtocolAction, SkipAction, TxnAction
-from indextables.log.avro.container import read_container
-from indextables.log.avro.decode import decode_records
-from indextables.log.state.dead import Paths
-from indextables.log.state.encode import HASH_KEY, state_hash
+from indextables.log.avro.avro_file import read_container
+from indextables.log.avro.decode_records import decode_records
 from indextables.log.state.model import ManifestItem, State
+from indextables.log.state.tombstone_filter import Paths
+from indextables.log.state.writing.encode_state import HASH_KEY, state_hash
 
 
 class _Wrapped(msgspec.Struct):

@@ -34,22 +34,22 @@ from indextables.core.errors import (
 from indextables.core.metrics import METRICS
 from indextables.core.options import Options
 from indextables.log.avro.manifest import write_manifest
-from indextables.log.checkpoint import QUICK_SECONDS, useful_skips, with_registry
-from indextables.log.files import FILE_SCHEMA, files_table
-from indextables.log.layout import LOG_DIR
-from indextables.log.open import open_log
+from indextables.log.file_entries import FILE_SCHEMA, files_table
+from indextables.log.json_checkpoint import QUICK_SECONDS, useful_skips, with_registry
+from indextables.log.log_paths import LOG_DIR
+from indextables.log.open_snapshot import open_log
 from indextables.log.pointer import Pointer, write_pointer
 from indextables.log.protocol import check_writable
 from indextables.log.snapshot import Snapshot
-from indextables.log.state.bounds import partition_bounds, partition_order
-from indextables.log.state.compact import cut_evenly, live_records, normalised_schemas, sum_of
-from indextables.log.state.encode import encode_state
-from indextables.log.state.files import StateFiles, checksum, load_manifest
-from indextables.log.state.keep import kept_manifests
+from indextables.log.state.live_files import StateFiles, checksum, load_manifest
 from indextables.log.state.model import TYPED, ManifestItem, State, shared_path, state_dir, state_key
-from indextables.log.state.plan import Delta, dead_by_manifest, delta_since, locate
+from indextables.log.state.partition_bounds import partition_bounds, partition_order
 from indextables.log.state.read import decode_state
-from indextables.log.tablelog import TableLog
+from indextables.log.state.writing.compact import cut_evenly, live_records, normalised_schemas, sum_of
+from indextables.log.state.writing.delta import Delta, dead_by_manifest, delta_since, locate
+from indextables.log.state.writing.encode_state import encode_state
+from indextables.log.state.writing.manifest_reuse import kept_manifests
+from indextables.log.table_log import TableLog
 
 logger = logging.getLogger("indextables")
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from indextables.core.aggregate import Aggregate, Key, Metric, Ranges
 from indextables.core.errors import QueryError
-from indextables.split.aggregate.inputs import (
+from indextables.split.aggregate.exact_inputs import (
     FLOAT_LOW_BITS,
     INFINITE_EXPONENT,
     LOW_BITS,

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from indextables.core.aggregate import Aggregate, Metric
 from indextables.core.predicate.evaluate import column_values
-from indextables.split.aggregate.inputs import float_parts, halves, key_values, one_zero, ordered
+from indextables.split.aggregate.exact_inputs import float_parts, halves, key_values, one_zero, ordered
 
 ROWS: Final = "rows"
 EXTRA: Final = "extra"

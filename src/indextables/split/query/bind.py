@@ -24,8 +24,8 @@ import tantivy
 from indextables.core.errors import PredicateError, QueryError
 from indextables.core.predicate import TRUE, Column, IsNotNull, Predicate, all_of, any_of, compare, like, member
 from indextables.core.predicate.coerce import is_comparable
-from indextables.split.index import analyzer
-from indextables.split.mapping import DocMapping, FieldMapping
+from indextables.split.index.doc_mapping import DocMapping, FieldMapping
+from indextables.split.index.index_files import analyzer
 from indextables.split.query.tree import (
     All,
     And,

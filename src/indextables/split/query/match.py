@@ -22,13 +22,13 @@ import tantivy
 
 from indextables.core.errors import SplitError
 from indextables.core.predicate import TRUE, Constant, Predicate, columns_of, evaluate
-from indextables.split.answers import NOTHING, Answer, all_answers, any_answer, without
-from indextables.split.footer import Source
-from indextables.split.hits import RowNumbers, count_of, rows_of
-from indextables.split.mapping import DocMapping
-from indextables.split.native import translated
-from indextables.split.plan import fold, plan_predicate
-from indextables.split.plan_leaf import IndexView
+from indextables.split.bundle.footer import Source
+from indextables.split.bundle.native_errors import translated
+from indextables.split.index.doc_mapping import DocMapping
+from indextables.split.index.row_numbers import RowNumbers, count_of, rows_of
+from indextables.split.plan.column_queries import IndexView
+from indextables.split.plan.predicate_plan import fold, plan_predicate
+from indextables.split.plan.row_sets import NOTHING, Answer, all_answers, any_answer, without
 from indextables.split.query.bind import (
     Addresses,
     AtPath,
@@ -41,7 +41,7 @@ from indextables.split.query.bind import (
     Typed,
     Words,
 )
-from indextables.split.query.both import count_of_both
+from indextables.split.query.count_two_terms import count_of_both
 from indextables.split.query.tree import All
 
 Take = Callable[[RowNumbers, Sequence[str]], pa.Table]

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import tantivy
 
-from indextables.split.hits import RowNumbers, numbers_of
-from indextables.split.native import translated
+from indextables.split.bundle.native_errors import translated
+from indextables.split.index.row_numbers import RowNumbers, numbers_of
 from indextables.split.query.bind import Addresses, AtPath, Boosted, Bound, Elements, Group, Near, Pattern, Typed, Words
 from indextables.split.query.match import Match
 from indextables.split.query.tree import All

@@ -15,8 +15,8 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.split.index import analyzer
-from indextables.split.mapping import FieldMapping
+from indextables.split.index.doc_mapping import FieldMapping
+from indextables.split.index.index_files import analyzer
 from indextables.split.query.bind import Boosted, Bound, Group, Near, Pattern, Words
 
 LENGTH: Final = 160

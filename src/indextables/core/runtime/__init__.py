@@ -1,0 +1,1 @@
+"""State and threads of one process."""

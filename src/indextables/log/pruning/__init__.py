@@ -1,0 +1,1 @@
+"""Which files of a snapshot may hold a row that matches a predicate."""

@@ -1,0 +1,72 @@
+"""What changed between a state and a later version, and where in the state's manifests it lies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.log.actions import AddAction
+from indextables.log.file_entries import Version
+from indextables.log.state.live_files import load_manifest
+from indextables.log.state.model import State
+from indextables.log.table_log import TableLog
+
+_RANDOM_NAME = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
+
+
+@dataclass
+class Delta:
+    """The versions after a state, folded: what is live of them, what is gone, and what may stand in the state already."""
+
+    added: dict[str, tuple[AddAction, int, int]] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
+    to_locate: set[str] = field(default_factory=set)
+    """Paths for which it matters whether the state's manifests have an entry of them."""
+
+
+def delta_since(state: State, versions: Iterable[Version]) -> Delta:
+    """Fold the versions after a state.
+
+    A path that was removed needs a tombstone if the state has an entry of it. A path that was added is looked for too if it
+    may have one: it is tombstoned, it was removed since, or its name is not a random one that nobody can have used before.
+    """
+    delta = Delta()
+    for version, timestamp, actions in versions:
+        for remove in actions.removes:
+            delta.added.pop(remove.path, None)
+            delta.removed.add(remove.path)
+        for add in actions.adds:
+            if add.path in delta.removed or add.path in state.tombstones or not _RANDOM_NAME.search(add.path):
+                delta.to_locate.add(add.path)
+            delta.added[add.path] = (add, version, timestamp)
+    delta.removed -= delta.added.keys()
+    delta.to_locate |= delta.removed
+    return delta
+
+
+def locate(log: TableLog, state: State, paths: Iterable[str]) -> dict[int, list[str]]:
+    """Which manifests (by their position in the state) have entries of which of the paths."""
+    wanted = pa.array(sorted(paths), pa.string())
+    if not len(wanted):
+        return {}
+    calls = [partial(_paths_in, log, state, number, wanted) for number in range(len(state.manifests))]
+    found = log.side_by_side(calls)
+    return {number: there for number, there in enumerate(found) if there}
+
+
+def _paths_in(log: TableLog, state: State, number: int, wanted: pa.Array) -> list[str]:
+    column = load_manifest(log, state.version, state.manifests[number], ["path"]).column("path")
+    there: list[str] = column.filter(pc.is_in(column, value_set=wanted)).to_pylist()
+    return there
+
+
+def dead_by_manifest(located: dict[int, list[str]], dead: AbstractSet[str]) -> dict[int, int]:
+    """How many entries of each manifest are dead."""
+    gone = set(dead)
+    return {number: sum(path in gone for path in paths) for number, paths in located.items()}

@@ -1,0 +1,1 @@
+"""Merges, compaction and prewarming that run on Spark's executors."""

@@ -1,0 +1,1 @@
+"""Spark writes a table."""

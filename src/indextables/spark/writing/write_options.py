@@ -1,0 +1,100 @@
+"""What a caller of a Spark write said, in options whose keys Spark has turned into lower case.
+
+path                       where the table is
+partitionBy                its partition columns, when it is created: Spark refuses `partitionBy()` to Python sources
+partitionOverwriteMode     `dynamic`: overwrite replaces only the partitions that get new rows
+replaceWhere               overwrite replaces the partitions that this SQL selects
+txnAppId, txnVersion       an exactly-once writer and the number of its batch
+spark.indextables.*        the options of the reference page, with the prefix or without it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from indextables.core.errors import OptionError
+from indextables.core.options import Options, split_list
+from indextables.log.actions import TxnAction
+from indextables.spark.reading.read_options import check_known
+from indextables.table.distributed.write_job import Mode, WriteJob, begin_write
+
+WRITE_OPTIONS: Final = ("path", "partitionBy", "partitionOverwriteMode", "replaceWhere", "txnAppId", "txnVersion")
+
+
+@dataclass(frozen=True)
+class WriteRequest:
+    """One write, as it was asked for."""
+
+    url: str
+    mode: Mode
+    partition_by: tuple[str, ...] | None
+    where: str | None
+    txn: TxnAction | None
+    options: Options
+
+    def begin(self, schema_json: str) -> WriteJob:
+        """Look at the table and plan the write of rows with this Spark schema."""
+        return begin_write(
+            self.url,
+            schema_json,
+            self.options,
+            mode=self.mode,
+            partition_by=self.partition_by,
+            where=self.where,
+            txn=self.txn,
+        )
+
+
+def parse_request(options: Mapping[str, Any], *, overwrite: bool) -> WriteRequest:
+    """Read the options of a write. Raises OptionError."""
+    left = {key.lower(): value for key, value in options.items()}
+    url = left.pop("path", None)
+    if not url:
+        raise OptionError(
+            'a write needs the place of its table: df.write.format("indextables").save("s3://bucket/table")'
+        )
+    partition_by = left.pop("partitionby", None)
+    where = left.pop("replacewhere", None)
+    dynamic = _dynamic(left.pop("partitionoverwritemode", None))
+    txn = _txn(left.pop("txnappid", None), left.pop("txnversion", None))
+    if where is not None and not overwrite:
+        raise OptionError(
+            f"replaceWhere {where!r} says what is overwritten, but this write appends: use mode overwrite"
+        )
+    if where is not None and dynamic:
+        raise OptionError("replaceWhere and partitionOverwriteMode=dynamic both say what is overwritten, keep one")
+    check_known(left, WRITE_OPTIONS, "a write")
+    mode: Mode = "append" if not overwrite else "dynamic" if dynamic else "overwrite"
+    return WriteRequest(str(url), mode, _columns(partition_by), where, txn, Options(left))
+
+
+def _dynamic(text: Any) -> bool:
+    said = "static" if text is None else str(text).strip().lower()
+    if said in ("static", "dynamic"):
+        return said == "dynamic"
+    raise OptionError(f"partitionOverwriteMode is {text!r}, expected static or dynamic")
+
+
+def _columns(value: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    if value is None or not isinstance(value, str):
+        return None if value is None else tuple(value)
+    try:
+        return tuple(split_list(value)) if value.strip() else ()
+    except ValueError:
+        raise OptionError(f"partitionBy is {value!r}, expected names with commas between them") from None
+
+
+def _txn(app: Any, batch: Any) -> TxnAction | None:
+    if app is None and batch is None:
+        return None
+    if not app or batch is None:
+        raise OptionError("txnAppId and txnVersion belong together: the name of a writer, and the number of its batch")
+    try:
+        number = int(str(batch))
+    except ValueError:
+        number = -1
+    if not 0 <= number < 2**63:
+        raise OptionError(f"txnVersion is {batch!r}, expected a whole number that grows with every batch")
+    return TxnAction(str(app), number)

@@ -1,0 +1,1 @@
+"""Rows become splits, and splits become one split."""

@@ -1,0 +1,282 @@
+"""Several splits become one, without indexing anything again where that can be had.
+
+    sources ──┬─▶ index files ──▶ merge_indexes ──▶ one index ─┐
+              └─▶ row files: copied, or written together      ─┴─▶ write_bundle ──▶ one file
+
+Indexes are joined as they are if all of them are of the mapping that is wanted; otherwise the rows are indexed anew. Row files
+are copied byte by byte, unless they are so small that there would be too many: each is one more to open for readers. A larger one
+is no better: Vortex compresses 8,192 rows at a time, whatever the length of the file.
+
+Whatever is wrong with a source, a checksum, a missing file, a count that does not fit, is `BrokenSource`, so that the caller
+can do without it. Every byte of a source is verified on the way, and as many rows come out as went in.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from indextables.core.errors import CorruptSplit, ObjectNotFound, SplitError
+from indextables.core.runtime.threads import Workers
+from indextables.core.types import arrow_to_spark_json
+from indextables.split.build.split_writer import CREATED_BY, LocalSplit, engines, write_split
+from indextables.split.build.statistics import merged_summary
+from indextables.split.bundle.bundle_writer import RowsCopy, RowsFile, write_bundle
+from indextables.split.bundle.footer import Facts, Footer, Source
+from indextables.split.cache.cache_entry import Wanted, write_files
+from indextables.split.index.doc_mapping import DocMapping
+from indextables.split.index.index_files import BuiltIndex, segment_rows
+from indextables.split.index.index_merge import merge_indexes
+from indextables.split.reader import SplitReader
+from indextables.split.rows.row_writer import write_rows
+from indextables.storage.error_translation import translate
+
+LARGE_PART: Final = 100_000
+"""Rows of a row file that is always copied as it is."""
+FAIR_PART: Final = 16_384
+"""Smaller ones are always written together. Those in between are copied if no more than `MOST_PARTS` come out."""
+MOST_PARTS: Final = 128
+
+
+class BrokenSource(Exception):
+    """A source that cannot be merged, and why."""
+
+    def __init__(self, source: SplitReader, error: Exception) -> None:
+        super().__init__(str(error))
+        self.source = source
+        self.error = error
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the merged split shall be."""
+
+    schema: pa.Schema
+    """Without the partition columns."""
+    mapping: DocMapping
+    partition_values: dict[str, str | None]
+    created_ms: int
+    heap: int
+    stats_columns: Collection[str]
+    stats_length: int | None
+    source: int
+    """The number of its rows' source, if they are indexed anew. It also names its local file."""
+    check: Callable[[], None] = lambda: None
+    """Called now and then. What it raises ends the merge."""
+
+
+@dataclass(frozen=True)
+class _Copy(RowsCopy):
+    """Row files are copied when the bundle is written, long after they were chosen."""
+
+    source: SplitReader
+    check: Callable[[], None]
+
+    def chunks(self) -> Iterator[memoryview]:
+        with _blamed(self.source):
+            for chunk in super().chunks():
+                self.check()
+                yield chunk
+
+
+def merge(directory: Path, sources: Sequence[SplitReader], target: Target, workers: Workers) -> LocalSplit:
+    """Write the rows of all sources, in their order, to one new file in `directory`, which is made.
+
+    The sources stay as they are; after an error nothing of the new split is left. Raises BrokenSource, StorageError.
+    """
+    workers.together([partial(_read_footer, source) for source in sources])
+    name = f"{target.source:016x}"
+    work = directory / f"{name}.work"
+    try:
+        if not _alike(sources, target):
+            return _indexed_anew(directory, sources, target)
+        work.mkdir(parents=True)
+        parts = _rows_and_indexes(work, sources, target, workers)
+        built = _index(work, sources, target, workers)
+        facts = _facts(sources, target, built, parts)
+        out = directory / f"{name}.split"
+        sealed = write_bundle(out, parts, built.files, facts)
+    except OSError as error:
+        raise translate(error, str(directory), name, "put") from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return LocalSplit(out, sealed)
+
+
+def _alike(sources: Sequence[SplitReader], target: Target) -> bool:
+    """Whether the indexes can be joined: one mapping, one schema, and no two rows of one name."""
+    mapping, schema = target.mapping.to_json(), arrow_to_spark_json(target.schema)
+    numbers = [part.source for source in sources for part in source.footer.sources]
+    return len(set(numbers)) == len(numbers) and all(
+        source.footer.doc_mapping == mapping
+        and source.footer.schema == schema
+        and source.footer.index
+        and source.footer.sources
+        for source in sources
+    )
+
+
+def _indexed_anew(directory: Path, sources: Sequence[SplitReader], target: Target) -> LocalSplit:
+    local = write_split(
+        directory,
+        _scanned(sources, target),
+        schema=target.schema,
+        mapping=target.mapping,
+        partition_values=target.partition_values,
+        heap=target.heap,
+        created_ms=target.created_ms,
+        stats_columns=target.stats_columns,
+        stats_length=target.stats_length,
+        source=target.source,
+        num_merge_ops=_merge_ops(sources),
+    )
+    wanted = sum(source.footer.rows for source in sources)
+    if local.sealed.footer.rows != wanted:
+        local.remove()
+        raise SplitError(f"{wanted} rows were to be merged, {local.sealed.footer.rows} came out: nothing is kept")
+    return local
+
+
+def _scanned(sources: Iterable[SplitReader], target: Target) -> Iterator[pa.RecordBatch]:
+    for source in sources:
+        rows = 0
+        batches = source.scan(target.schema.names)
+        while True:
+            target.check()
+            with _blamed(source):
+                batch = next(batches, None)
+                if batch is None:
+                    if rows != source.footer.rows:
+                        raise CorruptSplit(f"it has {rows} rows, its footer says {source.footer.rows}")
+                    break
+            rows += batch.num_rows
+            yield batch
+
+
+def _read_footer(source: SplitReader) -> None:
+    with _blamed(source):
+        _ = source.footer
+
+
+def _rows_and_indexes(
+    work: Path, sources: Sequence[SplitReader], target: Target, workers: Workers
+) -> list[RowsFile | RowsCopy]:
+    """The row files of the merged split. Beside that, the index files of each source come into a directory of their own."""
+    parts: list[RowsFile | RowsCopy] = []
+    jobs: list[Callable[[], None]] = [lambda: parts.extend(_rows(work, sources, target))]
+    jobs += [partial(_unpack, work, number, source, target) for number, source in enumerate(sources)]
+    workers.together(jobs, limit=os.cpu_count())
+    return parts
+
+
+def _unpack(work: Path, number: int, source: SplitReader, target: Target) -> None:
+    target.check()
+    directory = _index_of(work, number)
+    directory.mkdir()
+    with _blamed(source):
+        write_files(directory, Wanted.of(source.cache_key, source.footer.index), source.fetch)
+        rows = segment_rows(directory, target.mapping)
+        if rows != source.footer.rows:
+            raise CorruptSplit(f"its index has {rows} rows, its footer says {source.footer.rows}")
+
+
+def _index_of(work: Path, number: int) -> Path:
+    return work / f"index.{number}"
+
+
+def _index(work: Path, sources: Sequence[SplitReader], target: Target, workers: Workers) -> BuiltIndex:
+    directories = [_index_of(work, number) for number in range(len(sources))]
+    try:
+        return merge_indexes(
+            work / "index",
+            directories,
+            target.mapping,
+            native=True,
+            heap=target.heap,
+            check=target.check,
+            workers=workers,
+        )
+    except SplitError:
+        for number, source in enumerate(sources):  # an index may be what its footer says, and still be none
+            with _blamed(source):
+                alone = work / f"alone.{number}"
+                merge_indexes(alone, [directories[number]], target.mapping, native=False, heap=target.heap)
+        raise
+
+
+def _rows(work: Path, sources: Sequence[SplitReader], target: Target) -> list[RowsFile | RowsCopy]:
+    parts: list[RowsFile | RowsCopy] = []
+    least = min(LARGE_PART, max(FAIR_PART, sum(source.footer.rows for source in sources) // MOST_PARTS))
+    for number, (copied, run) in enumerate(itertools.groupby(sources, lambda source: _has_parts_of(source, least))):
+        if copied:
+            parts += [
+                _Copy(source.pages(), part, source, target.check) for source in run for part in source.footer.parts
+            ]
+        else:
+            parts += write_rows(work / f"rows.{number}", target.schema, _scanned(run, target))
+    return parts
+
+
+def _has_parts_of(source: SplitReader, rows: int) -> bool:
+    """Whether its row files have so many rows on average. The last one of a split may be small."""
+    return source.footer.rows >= rows * len(source.footer.parts)
+
+
+def _facts(
+    sources: Sequence[SplitReader], target: Target, built: BuiltIndex, parts: Sequence[RowsFile | RowsCopy]
+) -> Facts:
+    footers = [source.footer for source in sources]
+    summary = merged_summary(footers, target.schema)
+    stored = sum(part.rows for part in parts)
+    if not stored == built.rows == summary.rows:
+        raise SplitError(
+            f"{summary.rows} rows were to be merged, {stored} were stored and {built.rows} indexed: nothing is kept"
+        )
+    return Facts(
+        rows=summary.rows,
+        schema=footers[0].schema,
+        doc_mapping=footers[0].doc_mapping,
+        partition_values=target.partition_values,
+        min_values=summary.min_values,
+        max_values=summary.max_values,
+        null_counts=summary.null_counts,
+        distinct=summary.distinct,
+        uncompressed_bytes=summary.uncompressed_bytes,
+        time_range=summary.time_range,
+        num_merge_ops=_merge_ops(sources),
+        created_ms=target.created_ms,
+        created_by=CREATED_BY,
+        engines=engines(),
+        inexact=tuple(sorted({column for footer in footers for column in footer.inexact})),
+        sources=tuple(_placed(footers)),
+    )
+
+
+def _merge_ops(sources: Sequence[SplitReader]) -> int:
+    return max(source.footer.num_merge_ops for source in sources) + 1
+
+
+def _placed(footers: Iterable[Footer]) -> Iterator[Source]:
+    """The sources of the sources, one behind the other."""
+    first = 0
+    for footer in footers:
+        for source in footer.sources:
+            yield Source(source.source, first, source.rows)
+            first += source.rows
+
+
+@contextmanager
+def _blamed(source: SplitReader) -> Iterator[None]:
+    try:
+        yield
+    except (SplitError, ObjectNotFound) as error:
+        raise BrokenSource(source, error) from error

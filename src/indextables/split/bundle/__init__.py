@@ -1,0 +1,1 @@
+"""One split is one object: row files, index files, checksums and a footer."""

@@ -1,0 +1,1 @@
+"""The indexes of splits on local disk, shared by all processes of one user."""

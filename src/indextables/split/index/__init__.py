@@ -1,0 +1,1 @@
+"""The search index of a split, kept by Tantivy."""

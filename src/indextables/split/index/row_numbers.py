@@ -1,0 +1,121 @@
+"""What an index query finds: how many rows, and which.
+
+A hit is a document; its fast fields `_row` and `_source` say which row it was indexed for. An index that was never merged has
+one source, and Tantivy returns the hits ordered by `_row`, with the number itself. After a merge the rows of several splits lie
+one after another, each with its own numbers, and `_source` tells them apart.
+
+Nothing is cut off: the limit of a search is the number of documents (never 0, which Tantivy answers with a panic). Row numbers
+are checked before anybody sees them, because Vortex ends the process when it is asked for a row past the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import tantivy
+
+from indextables.core.errors import CorruptSplit
+from indextables.split.bundle.footer import Source
+from indextables.split.bundle.native_errors import translated
+from indextables.split.index.doc_mapping import ROW, SOURCE
+
+RowNumbers: TypeAlias = npt.NDArray[np.int64]
+
+
+def count_of(searcher: tantivy.Searcher, query: tantivy.Query | None, *, split: str) -> int:
+    """How many rows the query finds. None finds all."""
+    if query is None:
+        return int(searcher.num_docs)
+    with translated(split, "counting in its index"):
+        found: Any = searcher.search(tantivy.Query.const_score_query(query, 1.0), limit=1, count=True)
+        return int(found.count)
+
+
+def rows_of(
+    searcher: tantivy.Searcher, query: tantivy.Query | None, sources: Sequence[Source], *, split: str
+) -> RowNumbers:
+    """The numbers of all rows that the query finds, ascending. None finds all.
+
+    `sources` are the split's, as its footer has them; none stand for a single one.
+    """
+    rows = few_rows_of(searcher, query, sources, searcher.num_docs, split=split)
+    assert rows is not None, "no query finds more documents than there are"
+    return rows
+
+
+def few_rows_of(
+    searcher: tantivy.Searcher, query: tantivy.Query | None, sources: Sequence[Source], most: int, *, split: str
+) -> RowNumbers | None:
+    """The same, or None where the query finds more than `most` rows: then reading them all in order is the better way.
+
+    One search does both, and it costs hardly more than counting.
+    """
+    rows = sum(source.rows for source in sources) if sources else searcher.num_docs
+    if rows != searcher.num_docs:
+        _corrupt(split, f"its sources have {rows} rows, its index has {searcher.num_docs}")
+    if query is None or rows == 0:
+        return np.arange(rows, dtype=np.int64) if rows <= most else None
+    with translated(split, "searching its index"):
+        limit = max(1, min(most, rows))
+        found: Any = searcher.search(query, limit=limit, count=True, order_by_field=ROW, order=tantivy.Order.Asc)
+        if found.count > most:
+            return None
+        hits = found.hits if found.count else []
+        if len(hits) != found.count:
+            _corrupt(split, f"its index counts {found.count} hits and names {len(hits)}")
+        numbers = _whole((hit[0] for hit in hits), len(hits), ROW, split)
+        if len(sources) <= 1:
+            return _checked(numbers, rows, split)
+        named = _whole(searcher.fast_field_values(SOURCE, [hit[1] for hit in hits]), len(hits), SOURCE, split)
+    return _checked(np.sort(_placed(numbers, named, sources, split)), rows, split)
+
+
+def numbers_of(
+    searcher: tantivy.Searcher, documents: Sequence[tantivy.DocAddress], sources: Sequence[Source], *, split: str
+) -> RowNumbers:
+    """The numbers of the rows that documents were indexed for, in the order of the documents."""
+    rows = sum(source.rows for source in sources) if sources else searcher.num_docs
+    if not documents:
+        return np.zeros(0, np.int64)
+    with translated(split, "searching its index"):
+        numbers = _whole(searcher.fast_field_values(ROW, list(documents)), len(documents), ROW, split)
+        if len(sources) > 1:
+            named = _whole(searcher.fast_field_values(SOURCE, list(documents)), len(documents), SOURCE, split)
+            numbers = _placed(numbers, named, sources, split)
+    _checked(np.sort(numbers), rows, split)
+    return numbers
+
+
+def _whole(values: Any, length: int, field: str, split: str) -> RowNumbers:
+    try:
+        return np.fromiter(values, np.int64, length)
+    except (TypeError, ValueError, OverflowError):
+        _corrupt(split, f"its index has a document without a usable {field}")
+
+
+def _placed(numbers: RowNumbers, named: RowNumbers, sources: Sequence[Source], split: str) -> RowNumbers:
+    """Numbers within the named sources as numbers within the split."""
+    ordered = sorted(sources, key=lambda source: source.source)
+    ids, first, rows = (
+        np.array([getattr(source, name) for source in ordered], np.int64) for name in ("source", "first_row", "rows")
+    )
+    places = np.minimum(np.searchsorted(ids, named), len(ids) - 1)
+    if np.any(ids[places] != named) or np.any(ids[1:] == ids[:-1]):
+        _corrupt(split, "its index has rows of a source that its footer does not name, or names twice")
+    if np.any(numbers < 0) or np.any(numbers >= rows[places]):
+        _corrupt(split, "its index names a row that its source does not have")
+    placed: RowNumbers = numbers + first[places]
+    return placed
+
+
+def _checked(numbers: RowNumbers, rows: int, split: str) -> RowNumbers:
+    if len(numbers) and (numbers[0] < 0 or numbers[-1] >= rows or (numbers[1:] <= numbers[:-1]).any()):
+        _corrupt(split, f"its index names a row twice, or one that is not among its {rows} rows")
+    return numbers
+
+
+def _corrupt(split: str, what: str) -> NoReturn:
+    raise CorruptSplit(f"{split} is damaged: {what}", split=split)

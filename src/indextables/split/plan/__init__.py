@@ -1,0 +1,1 @@
+"""How a split answers a predicate."""

@@ -1,0 +1,406 @@
+"""Rows out of the row store of a split, in exactly the types of its schema.
+
+Vortex is handed bytes that were verified (`Pages`), row numbers that exist, strictly increasing (it would end the process for
+others), and filters that cannot lose a row (`pushdown`), after which the exact filter is applied.
+
+Errors of the store cross Vortex as text. They are kept on this side and raised in place of what comes back.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import vortex as vx
+
+from indextables.core.errors import CorruptSplit, SchemaError, SplitError
+from indextables.core.predicate import Constant, Predicate, columns_of, evaluate
+from indextables.core.types import spark_json_to_arrow
+from indextables.split.bundle.bundle_writer import Pages
+from indextables.split.bundle.footer import Footer, Part
+from indextables.split.bundle.native_errors import first_line, translated
+from indextables.split.rows import block_cache as blocks
+from indextables.split.rows.block_cache import BLOCK_ROWS
+from indextables.split.rows.stored_types import from_stored, stored_schema
+from indextables.split.rows.vortex_filter import pushed_down
+
+_Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+
+BATCH_ROWS: Final = 1 << 16
+"""Rows that Vortex decodes at a time in a scan: fewer cost more per row, more do not fit the processor's caches."""
+
+_FEW_ROWS: Final = 48
+_FEW_BLOCKS: Final = 10
+"""Of which rows are read one by one, unless more of them lie ready."""
+_RUN_ROWS: Final = 6
+"""Fewer neighbours are read one by one, too."""
+_CACHE_BYTES: Final = 1 << 28
+_KEPT_ERRORS: Final = 64
+_MOST_SELECTIONS: Final = 32
+"""Each has prepared scans, and a table of many columns can be asked for any of their combinations."""
+
+
+class _Errors:
+    """Errors on their way through native code, which carries their text only: a number in it finds them again."""
+
+    def __init__(self) -> None:
+        self._errors: OrderedDict[str, BaseException] = OrderedDict()
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+
+    def keep(self, error: BaseException) -> RuntimeError:
+        with self._lock:
+            mark = f"<read error {next(self._numbers)}>"
+            self._errors[mark] = error
+            while len(self._errors) > _KEPT_ERRORS:
+                self._errors.popitem(last=False)
+        return RuntimeError(f"{mark} {first_line(error)}")
+
+    def find(self, error: BaseException) -> BaseException | None:
+        text = str(error)
+        with self._lock:
+            mark = next((mark for mark in self._errors if mark in text), None)
+            return None if mark is None else self._errors.pop(mark)
+
+
+@dataclass(frozen=True)
+class _Window:
+    """One Vortex file inside the rows region, as Vortex wants to read it."""
+
+    pages: Pages
+    part: Part
+    errors: _Errors
+
+    def size(self) -> int:
+        return self.part.length
+
+    def read_at(self, offset: int, length: int) -> memoryview:
+        try:
+            if offset < 0 or length < 0 or offset + length > self.part.length:
+                raise CorruptSplit(
+                    f"{self.pages.where} is damaged: a read past the end of its rows was asked for",
+                    split=self.pages.where,
+                )
+            return self.pages.read(self.part.offset + offset, length)
+        except BaseException as error:
+            raise self.errors.keep(error) from error
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """A selection of columns, in the types of the schema and of the row store."""
+
+    names: list[str]
+    schema: pa.Schema
+    stored: pa.Schema
+
+    changed: tuple[int, ...]
+    """Which of them have another type in the row store."""
+    flat: bool
+    """Whether each is a plain column of values that Python has, too, to the last bit."""
+    scans: dict[int, Any] = field(default_factory=dict)
+    """Prepared scans of them, by the number of the file."""
+
+    @staticmethod
+    def of(names: Sequence[str], schema: pa.Schema, stored: pa.Schema) -> _Columns:
+        chosen, raw = (pa.schema([source.field(name) for name in names]) for source in (schema, stored))
+        changed = tuple(index for index, each in enumerate(chosen) if each.type != raw.field(index).type)
+        flat = bool(names) and len(set(names)) == len(names) and all(_is_flat(each.type) for each in raw)
+        return _Columns(list(names), chosen, raw, changed, flat)
+
+    def columns(self, values: Sequence[Mapping[str, Any]]) -> list[pa.Array]:
+        """Rows as columns, in the types of the row store."""
+        return list(pa.array(values, pa.struct(list(self.stored))).flatten())
+
+    def restored(self, columns: list[pa.Array], rows: int) -> pa.RecordBatch:
+        """A batch of what came from the row store, where texts may have come as views."""
+        if not columns:
+            return empty_columns(rows)
+        for index, column in enumerate(columns):
+            if column.type != self.stored.field(index).type:
+                columns[index] = column.cast(self.stored.field(index).type)
+        for index in self.changed:
+            columns[index] = from_stored(columns[index], self.schema.field(index).type)
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def _is_flat(arrow: pa.DataType) -> bool:
+    kinds = pa.types
+    return bool(
+        kinds.is_signed_integer(arrow) or kinds.is_float64(arrow) or kinds.is_boolean(arrow) or kinds.is_string(arrow)
+    )
+
+
+class Rows:
+    """The rows of one split. Opened when first used; safe to use from many threads."""
+
+    def __init__(self, pages: Pages, footer: Footer, key: str) -> None:
+        self._pages = pages
+        self._key = key
+        self._parts = footer.parts
+        self._starts = np.cumsum([0, *(part.rows for part in footer.parts)])
+        self._rows = footer.rows
+        self._fingerprint = footer.fingerprint
+        self._errors = _Errors()
+        self._near = pages.near
+        self._files: dict[int, Any] = {}
+        self._lock = threading.Lock()
+        self._selections: dict[tuple[str, ...], _Columns] = {}
+        try:
+            self.schema = spark_json_to_arrow(footer.schema)
+            self._stored = stored_schema(self.schema)
+        except SchemaError as error:
+            raise CorruptSplit(
+                f"{pages.where} is damaged: its schema cannot be read ({error})", split=pages.where
+            ) from error
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def take(self, indices: Any, columns: Sequence[str]) -> pa.Table:
+        """The rows with these numbers (a numpy or Arrow array of integers, strictly increasing), in their order."""
+        return pa.Table.from_batches(self.batches(indices, columns), self._selection(columns).schema)
+
+    def batches(self, indices: Any, columns: Sequence[str]) -> list[pa.RecordBatch]:
+        """The same, as they come."""
+        numbers = self._checked(indices)
+        wanted = self._selection(columns)
+        if len(self._parts) == 1:
+            taken = self._taken(0, numbers, wanted) if len(numbers) else []
+        else:
+            taken = []
+            cuts = np.searchsorted(numbers, self._starts)
+            for number, (begin, end) in enumerate(itertools.pairwise(cuts)):
+                if begin < end:
+                    taken += self._taken(number, numbers[begin:end] - self._starts[number], wanted)
+        found = sum(batch.num_rows for batch in taken)
+        if found != len(numbers):
+            raise SplitError(f"{self._pages.where}: {len(numbers)} rows were asked for, {found} came", split=self._key)
+        return taken
+
+    def _taken(self, number: int, rows: _Numbers, wanted: _Columns) -> list[pa.RecordBatch]:
+        """Some rows of one file.
+
+        Each row in a place of its own costs Vortex a piece of Arrow per column, which are then put together. A few rows are
+        sooner read one by one, as plain values, and neighbours by a scan of just these rows (in half the time).
+        """
+        file = self._opened(number)
+        first, last = int(rows[0]), int(rows[-1])
+        with self._reading():
+            run = wanted.flat and last - first + 1 == len(rows)
+            if not (run and len(rows) > _RUN_ROWS):
+                values = self._values(number, rows, wanted)
+                if values is not None:
+                    return [wanted.restored(wanted.columns(values), len(rows))]
+            if run:
+                found = self._prepared(number, wanted).execute(row_range=(first, last + 1)).read_all().to_arrow_array()
+                chunks = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
+                return [wanted.restored(chunk.flatten(), len(chunk)) for chunk in chunks]
+            chosen = vx.Array.from_arrow(pa.array(rows.astype(np.uint64)))
+            size = self._parts[number].rows
+            reader = file.to_arrow(wanted.names, indices=chosen, schema=wanted.stored, batch_size=size)
+            return [wanted.restored(batch.columns, batch.num_rows) for batch in reader]
+
+    def values(self, indices: Any, columns: Sequence[str]) -> list[dict[str, Any]] | None:
+        """A few rows as plain values of the types in the row store; None where there are too many, or that is not the way."""
+        numbers, wanted = self._checked(indices), self._selection(columns)
+        if len(self._parts) != 1 or not len(numbers):
+            return None
+        with self._reading():
+            return self._values(0, numbers, wanted)
+
+    def _values(self, number: int, rows: _Numbers, wanted: _Columns) -> list[dict[str, Any]] | None:
+        """By the columns' own names: Vortex escapes quotes and tabs in those that it gives."""
+        if not (wanted.flat and self._near and len(rows) <= _FEW_ROWS):
+            return None
+        kept, file, names = blocks.BLOCKS, self._mark(number), tuple(wanted.names)
+        found: dict[int, Any] = {}
+        missing: list[int] = []
+        for place in dict.fromkeys((rows // BLOCK_ROWS).tolist()):
+            found[place] = kept.get((file, names, place))
+            if found[place] is None:
+                missing.append(place)
+        if len(missing) > _FEW_BLOCKS:
+            return None
+        for place in missing:
+            end = min((place + 1) * BLOCK_ROWS, self._parts[number].rows)
+            block = self._prepared(number, wanted).execute(row_range=(place * BLOCK_ROWS, end)).read_all()
+            kept.put((file, names, place), block)
+            found[place] = block
+        values = (found[row // BLOCK_ROWS].scalar_at(row % BLOCK_ROWS).as_py() for row in rows.tolist())
+        return [dict(zip(names, row.values(), strict=True)) for row in values]
+
+    def _mark(self, number: int) -> str:
+        """What tells one of the row files from all others."""
+        return f"{self._pages.where}#{self._fingerprint:016x}#{number}"
+
+    def _prepared(self, number: int, wanted: _Columns) -> Any:
+        scan = wanted.scans.get(number)
+        if scan is None:
+            scan = wanted.scans[number] = self._opened(number).to_repeated_scan(wanted.names)
+        return scan
+
+    def numbers(self, column: str) -> pa.Array:
+        """A whole column, in its type in the row store."""
+        wanted = self._selection((column,))
+        found: list[pa.Array] = []
+        for number, part in enumerate(self._parts):
+            if part.rows:
+                file = self._opened(number)
+                with self._reading():
+                    reader = file.to_arrow(wanted.names, schema=wanted.stored, batch_size=part.rows)
+                    found += [batch.column(0) for batch in reader]
+        values = found[0] if len(found) == 1 else pa.concat_arrays([pa.array([], wanted.stored.field(0).type), *found])
+        if len(values) != self._rows:
+            raise SplitError(
+                f"{self._pages.where}: {self._rows} values of {column} were asked for, {len(values)} came",
+                split=self._key,
+            )
+        return values
+
+    def scan(
+        self, columns: Sequence[str], *, predicate: Predicate | None = None, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[pa.RecordBatch]:
+        """All rows, or those that a predicate is true for, in their order. No batch is empty."""
+        wanted = self._selection(columns)
+        if predicate is None:
+            return self._read(wanted, None, batch_rows)
+        if isinstance(predicate, Constant):
+            return self._read(wanted, None, batch_rows) if predicate.value is True else iter(())
+        extra = dict.fromkeys(column.name for column in columns_of(predicate))
+        read = self._selection(list(dict.fromkeys([*wanted.names, *extra])))
+        return self._filtered(wanted, read, predicate, batch_rows)
+
+    def _filtered(
+        self, wanted: _Columns, read: _Columns, predicate: Predicate, batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        for batch in self._read(read, pushed_down(predicate), batch_rows):
+            matches = evaluate(predicate, batch)
+            if not matches.true_count:
+                continue
+            selected = _select(batch, wanted)
+            yield selected if matches.true_count == batch.num_rows else selected.filter(matches)
+
+    def _read(self, wanted: _Columns, expression: Any, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        for number, part in enumerate(self._parts):
+            if not part.rows:
+                continue
+            file = self._opened(number)
+            with self._reading():
+                reader = file.to_arrow(
+                    wanted.names, expr=expression, schema=wanted.stored, batch_size=min(batch_rows, part.rows)
+                )
+            while True:
+                with self._reading():
+                    batch = next(reader, None)
+                    if batch is None:
+                        break
+                    restored = wanted.restored(batch.columns, batch.num_rows)
+                if restored.num_rows:
+                    yield restored
+
+    def _checked(self, indices: Any) -> _Numbers:
+        numbers = np.asarray(indices)
+        if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
+            raise SplitError(f"{self._pages.where}: row numbers are a list of integers", split=self._key)
+        if len(numbers) and not 0 <= int(numbers[0]) <= int(numbers[-1]) < self._rows:
+            raise SplitError(
+                f"{self._pages.where} has {self._rows} rows, and rows {numbers[0]} to {numbers[-1]} were asked for",
+                split=self._key,
+            )
+        if len(numbers) > 1 and not (numbers[1:] > numbers[:-1]).all():
+            raise SplitError(f"{self._pages.where}: row numbers must be strictly increasing", split=self._key)
+        return numbers.astype(np.int64, copy=False)
+
+    def _selection(self, columns: Sequence[str]) -> _Columns:
+        names = tuple(columns)
+        found = self._selections.get(names)
+        if found is None:
+            for name in names:
+                if self.schema.get_field_index(name) < 0:
+                    raise SplitError(f"{self._pages.where} has no column {name}", split=self._key, column=name)
+            found = _Columns.of(names, self.schema, self._stored)
+            if len(self._selections) >= _MOST_SELECTIONS:
+                self._selections.clear()
+            self._selections[names] = found
+        return found
+
+    def _opened(self, number: int) -> Any:
+        """One of the row files. The others stay closed: opening one reads from the store."""
+        with self._lock:
+            file = self._files.get(number)
+            if file is None:
+                file = self._files[number] = self._open(number, self._parts[number])
+            return file
+
+    def _open(self, number: int, part: Part) -> Any:
+        with self._reading():
+            file = vx.open_readable(
+                _Window(self._pages, part, self._errors),
+                segment_cache=_segment_cache(),
+                cache_key=self._mark(number),
+            )
+            rows, kind = len(file), file.dtype
+        if rows != part.rows or kind != vx.DType.from_arrow(self._stored, non_nullable=True):
+            raise CorruptSplit(
+                f"{self._pages.where} is damaged: its rows are {rows} of {kind}, its footer says {part.rows} of {self._stored}",
+                split=self._key,
+            )
+        return file
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            with translated(self._pages.where, "reading rows"):
+                yield
+        except SplitError as error:
+            ours = None if error.__cause__ is None else self._errors.find(error.__cause__)
+            if ours is None:
+                raise
+            raise ours from None
+
+
+def _select(batch: pa.RecordBatch, wanted: _Columns) -> pa.RecordBatch:
+    if batch.schema.names == wanted.names:
+        return batch
+    if wanted.names:
+        return pa.RecordBatch.from_arrays([batch.column(name) for name in wanted.names], schema=wanted.schema)
+    return empty_columns(batch.num_rows)
+
+
+def empty_columns(rows: int) -> pa.RecordBatch:
+    """A batch of that many rows and no columns, as counting needs."""
+    return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
+
+
+_cache: Any = None
+_cache_lock = threading.Lock()
+
+
+def _segment_cache() -> Any:
+    """One for all splits of the process: each of their own would grow to the same size."""
+    global _cache  # noqa: PLW0603 - made on first use, because few processes that import this read rows
+    with _cache_lock:
+        if _cache is None:
+            _cache = vx.SegmentCache(_CACHE_BYTES)
+        return _cache
+
+
+def _after_fork() -> None:
+    """Whoever held one of its locks is gone, and ours may be taken, too."""
+    global _cache, _cache_lock
+    _cache, _cache_lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+__all__ = ["BATCH_ROWS", "Rows", "empty_columns"]

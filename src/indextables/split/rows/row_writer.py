@@ -1,0 +1,113 @@
+"""Rows into the row store of a split.
+
+Writing is one pass over an iterator of batches, at the pace of the slower side, and needs as much memory as a few batches. Vortex
+holds 8,192 rows of every column before it writes any of them: a lot, if they are documents of a megabyte each. So a file ends
+when such a block grows too large, and the next one begins behind it in the same bundle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import vortex as vx
+
+from indextables.core.batches import pieces
+from indextables.core.errors import SchemaError, StorageError
+from indextables.split.bundle.bundle_writer import RowsFile
+from indextables.split.bundle.native_errors import first_line, is_failure
+from indextables.split.rows.block_cache import BLOCK_ROWS
+from indextables.split.rows.stored_types import stored_schema, to_stored
+
+_BLOCK_BYTES: Final = 1 << 26
+_FILE_BYTES: Final = 1 << 30
+"""No file holds more: its rows fit into one batch, whose texts must stay below 2 GiB."""
+
+
+def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> tuple[RowsFile, ...]:
+    """Write all rows to `path`, and to `path.1` and so on where one file is not enough. Returns the files, in order.
+
+    The iterator is advanced on the calling thread while others compress, so it may do work of its own on each batch.
+    What it raises is raised here. After an error no file is left. Raises SchemaError for batches that do not fit.
+    """
+    feed = _Feed(schema, batches)
+    files: list[RowsFile] = []
+    try:
+        while True:
+            target = path.with_name(f"{path.name}.{len(files)}") if files else path
+            rows = feed.rows
+            files.append(RowsFile(target, 0))
+            _write_file(target, feed)
+            files[-1] = RowsFile(target, feed.rows - rows)
+            if feed.exhausted:
+                return tuple(files)
+    except BaseException:
+        for file in files:
+            with suppress(OSError):
+                file.path.unlink()
+        raise
+
+
+def _write_file(target: Path, feed: _Feed) -> None:
+    reader = pa.RecordBatchReader.from_batches(feed.schema, feed.next_file())
+    try:
+        vx.io.write(reader, str(target))
+    except BaseException as error:
+        if feed.error is not None:
+            raise feed.error from None
+        if not is_failure(error):
+            raise
+        raise StorageError(f"rows cannot be written to {target}: {first_line(error)}", key=str(target)) from error
+
+
+class _Feed:
+    """Batches in the types of the row store, cut where a file ends. Keeps the error that ended them."""
+
+    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        self._given = schema
+        self.schema = stored_schema(schema)
+        self._pieces = (piece for batch in batches for piece in pieces(batch, BLOCK_ROWS, _BLOCK_BYTES))
+        self._next: pa.RecordBatch | None = None
+        self.rows = 0
+        self.exhausted = False
+        self.error: BaseException | None = None
+
+    def next_file(self) -> Iterator[pa.RecordBatch]:
+        total = block = rows = 0
+        try:
+            while (batch := self._peek()) is not None:
+                size = batch.nbytes
+                if rows and (total + size > _FILE_BYTES or block + size > _BLOCK_BYTES):
+                    return
+                self._next = None
+                total += size
+                rows += batch.num_rows
+                block = size if rows // BLOCK_ROWS > (rows - batch.num_rows) // BLOCK_ROWS else block + size
+                self.rows += batch.num_rows
+                yield batch
+            self.exhausted = True
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _peek(self) -> pa.RecordBatch | None:
+        if self._next is None:
+            piece = next(self._pieces, None)
+            if piece is not None:
+                self._next = self._stored(piece)
+        return self._next
+
+    def _stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if batch.schema.names != self._given.names:
+            raise SchemaError(
+                f"a batch has the columns {', '.join(batch.schema.names)}, expected {', '.join(self._given.names)}"
+            )
+        return to_stored(batch, self._given)
+
+
+__all__ = ["write_rows"]

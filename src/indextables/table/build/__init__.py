@@ -1,0 +1,1 @@
+"""Rows on their way into a table: checked, gathered, built into splits and uploaded."""

@@ -1,0 +1,64 @@
+"""Several splits built at the same time. The first error ends them all, and nothing runs on after it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from indextables.core.errors import CommitError
+from indextables.core.runtime.threads import Workers
+from indextables.table.build.scratch_directory import scratch
+
+__all__ = ["Crew", "scratch"]
+
+T = TypeVar("T")
+
+
+class Crew:
+    """Runs jobs side by side. Long jobs call `check` now and then, to find out that another one failed."""
+
+    def __init__(self, workers: Workers, limit: int) -> None:
+        self._workers = workers
+        self._limit = limit
+        self._idle = threading.Condition()
+        self._running = 0
+        self._failure: BaseException | None = None
+
+    def together(self, jobs: Sequence[Callable[[], T]]) -> list[T]:
+        """The results of all jobs, in order, or the first error once none of them runs any more."""
+        try:
+            return self._workers.together([partial(self._run, job) for job in jobs], limit=self._limit)
+        except BaseException as error:
+            self._end(error)
+            if self._failure is not None and self._failure is not error:
+                raise self._failure from None
+            raise
+
+    def check(self) -> None:
+        """Raise if the work is over because something else failed."""
+        if self._failure is not None:
+            raise CommitError("this work was ended by another error")
+
+    def _end(self, error: BaseException) -> None:
+        """Let the jobs that still run find out, and wait for them."""
+        with self._idle:
+            self._failure = self._failure or error
+            while self._running:
+                self._idle.wait()
+
+    def _run(self, job: Callable[[], T]) -> T:
+        with self._idle:
+            self.check()
+            self._running += 1
+        try:
+            return job()
+        except BaseException as error:
+            with self._idle:
+                self._failure = self._failure or error
+            raise
+        finally:
+            with self._idle:
+                self._running -= 1
+                self._idle.notify_all()

@@ -1,0 +1,123 @@
+"""Directories for work in progress on local disk, gone afterwards, also after the process was killed.
+
+Each has a file that its owner holds locked. The kernel takes the lock from the dead, so whoever finds it free removes the
+directory: every process looks once, and again after an hour. A directory gets its name when it is locked, and loses the file
+last: one that can be found and is not locked is nobody's.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from indextables.split.cache.file_lock import try_lock
+from indextables.storage.error_translation import translate
+
+logger = logging.getLogger("indextables")
+
+OWNER: Final = ".indextables-owner"
+_NAME: Final = re.compile(r"indextables-[a-z]+-\w{8}")
+_LOOK_EVERY_SECONDS: Final = 3600.0
+_LOOKED: Final[dict[Path, float]] = {}
+
+
+@contextmanager
+def scratch(purpose: str) -> Iterator[Path]:
+    """A directory of our own on local disk, gone afterwards. Raises StorageError where there can be none."""
+    place = Path(tempfile.gettempdir())
+    _sweep_now_and_then(place)
+    try:
+        directory, lock = _made(place, f"indextables-{purpose}-")
+    except OSError as error:
+        raise translate(error, str(place), "", "put") from error
+    try:
+        yield directory
+    finally:
+        _remove(directory)
+        if lock is not None:
+            os.close(lock)
+
+
+def _made(place: Path, prefix: str) -> tuple[Path, int | None]:
+    """A new directory, and the descriptor that holds its lock."""
+    hidden = Path(tempfile.mkdtemp(prefix=f".{prefix}", dir=place))
+    lock = None
+    try:
+        (hidden / OWNER).touch(0o600)
+        with suppress(OSError):  # a file system without locks: nobody can find such a directory free either
+            lock = try_lock(hidden / OWNER, exclusive=True)
+        directory = hidden.rename(place / hidden.name[1:])
+    except BaseException:
+        shutil.rmtree(hidden, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+        raise
+    return directory, lock
+
+
+def _sweep_now_and_then(place: Path) -> None:
+    now = time.monotonic()
+    if now - _LOOKED.get(place, -_LOOK_EVERY_SECONDS) < _LOOK_EVERY_SECONDS:
+        return
+    _LOOKED[place] = now
+    try:
+        with os.scandir(place) as entries:
+            found = [Path(entry.path) for entry in entries if _NAME.fullmatch(entry.name) and _is_ours(entry)]
+    except OSError as error:
+        logger.info("%s was not searched for what killed processes left: %s", place, error)
+        return
+    for directory in found:
+        _remove_if_dead(directory)
+
+
+def _is_ours(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+    except FileNotFoundError:
+        return False
+
+
+def _remove_if_dead(directory: Path) -> None:
+    try:
+        lock = try_lock(directory / OWNER, exclusive=True)
+    except OSError:  # no directory of this kind, or somebody else removes it right now
+        return
+    if lock is None:
+        return
+    try:
+        logger.info("%s is removed: the process that used it is gone", directory)
+        _remove(directory)
+    finally:
+        os.close(lock)
+
+
+def _remove(directory: Path) -> None:
+    _empty(directory)
+    shutil.rmtree(directory, ignore_errors=True)
+    if directory.exists():
+        gc.collect()  # without a free file handle nothing can be listed: what nobody uses any more may hold some
+        _empty(directory)
+        shutil.rmtree(directory, ignore_errors=True)
+        if directory.exists():
+            logger.warning("%s could not be removed, and holds disk space until somebody does", directory)
+
+
+def _empty(directory: Path) -> None:
+    """Remove everything but the lock's file: who is killed meanwhile must not leave what nobody can recognise."""
+    with suppress(OSError):  # the caller looks whether it worked
+        for path in directory.iterdir():
+            if path.name == OWNER:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)

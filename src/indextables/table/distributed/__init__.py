@@ -1,0 +1,1 @@
+"""Reads, writes and maintenance divided into tasks that other processes run."""

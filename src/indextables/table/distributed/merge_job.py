@@ -1,0 +1,114 @@
+"""A merge whose groups are built by many processes and committed by one, a batch at a time.
+
+    MergeJob ──▶ MergeTask ──┬─▶ run() ──▶ MergeAnswer ─┐
+     the driver              ├─▶ run() ──▶ MergeAnswer ─┼─▶ MergeJob.commit([MergeAnswer, …]), and the next batch
+                             └─▶ run() ──▶ MergeAnswer ─┘
+                                  tasks, anywhere
+
+A task holds recipes only: the table's place and options, its metadata, and the log's rows of its sources. A task that ran twice,
+or half, leaves a file that no version names and nothing else, and a batch that is committed stays, whatever becomes of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from indextables.core.errors import IndexTablesError
+from indextables.core.options import Options
+from indextables.log.file_entries import FILE_SCHEMA
+from indextables.log.file_set import FileSet
+from indextables.log.history import open_at
+from indextables.log.snapshot import Snapshot
+from indextables.log.table_log import TableLog
+from indextables.storage.resolve import resolve
+from indextables.table.build.job_group import Crew, scratch
+from indextables.table.build.uploads import Uploads
+from indextables.table.distributed.write_job import may_pass
+from indextables.table.maintain.merge import Merge, Merged, MergedGroup, groups_to_merge
+from indextables.table.maintain.merge_plan import Group, Limits
+from indextables.table.partition_predicate import over_partitions
+
+
+@dataclass(frozen=True)
+class MergeAnswer:
+    """What became of one group."""
+
+    group: MergedGroup | None = None
+    keys: tuple[str, ...] = ()
+    """Every name that was uploaded, or may have been."""
+    error: IndexTablesError | None = None
+    """Why there is no result, and never will be; its uploads are taken back already."""
+
+
+@dataclass(frozen=True)
+class MergeTask:
+    """One group to merge, with all that another process needs for it."""
+
+    log: TableLog
+    head: Snapshot
+    """The version, its schema and its properties, without its files."""
+    group: Group
+
+    def run(self) -> MergeAnswer:
+        """Merge it, in this process and with one thread. Raises what may be better the next time."""
+        with scratch("merge") as directory:
+            merge = Merge(self.log, self.head, directory)
+            try:
+                done = merge.build(self.group, Crew(self.log.workers, 1))
+            except BaseException as error:
+                merge.uploads.discard()
+                if isinstance(error, IndexTablesError) and not may_pass(error):
+                    return MergeAnswer(error=error)
+                raise
+            return MergeAnswer(done, merge.uploads.keys)
+
+
+class MergeJob:
+    """A merge of what there is to merge now: tasks for others, and commits of what they answer."""
+
+    def __init__(self, log: TableLog, limits: Limits, where: str | None = None) -> None:
+        snapshot = open_at(log)
+        chosen = None if where is None else over_partitions(where, snapshot, "merge_splits", "merged")
+        snapshot, groups = groups_to_merge(log, snapshot, limits, chosen)
+        self._log = log
+        self._merge = Merge(log, snapshot, Path())
+        nothing = FileSet(FILE_SCHEMA.empty_table())
+        head = replace(snapshot, file_set=nothing, transactions={}, skips=(), registry={})
+        self.tasks = [MergeTask(log, head, _plain(group)) for group in groups]
+        self.sources = sum(group.files.num_rows for group in groups)
+        """How many splits would go."""
+
+    def begin(self) -> float:
+        """Now, for `commit`: to be asked before tasks are handed out."""
+        return self._log.clock.boot()
+
+    def commit(self, answers: Sequence[MergeAnswer], began: float) -> None:
+        """Commit what these tasks built since `began`. The first error of a task is raised after what the others built is in."""
+        self._merge.uploads = Uploads(self._log, [key for answer in answers for key in answer.keys], began)
+        try:
+            self._merge.commit([answer.group for answer in answers if answer.group is not None])
+        except BaseException:
+            self._merge.uploads.discard()  # those of a commit that began are no longer among them
+            raise
+        for answer in answers:
+            if answer.error is not None:
+                self._merge.finish()
+                raise answer.error
+
+    def finish(self) -> Merged:
+        """What all commits did."""
+        return self._merge.finish()[1]
+
+
+def begin_merge(url: str, options: Options, limits: Limits, where: str | None = None) -> MergeJob:
+    """Look for what there is to merge. Raises TableNotFound, ForeignTable, PredicateError, OptionError."""
+    return MergeJob(TableLog(resolve(url, options).open(), options), limits, where)
+
+
+def _plain(group: Group) -> Group:
+    """The group with files of its own: a slice of a large table would take all of it along."""
+    return replace(group, files=pa.Table.from_pylist(group.files.to_pylist(), schema=group.files.schema))

@@ -1,0 +1,296 @@
+"""A write whose splits are built by many processes and committed by one.
+
+    begin_write ──▶ WriteJob ──┬─▶ build(batches) ──▶ Built ─┐
+     the driver                ├─▶ build(batches) ──▶ Built ─┼─▶ commit([Built, …]) ──▶ Commit
+                               └─▶ build(batches) ──▶ Built ─┘    the driver
+                                    tasks, anywhere
+
+A job and what a task built are values that pickle; nothing else connects the processes. Only what is given to `commit`
+becomes part of the table, all of it in one version, so a task that ran twice, or half, leaves files that no version names and
+nothing else. A table that does not exist is created by the commit: a write that fails leaves none behind.
+
+What failed for good (rows that do not fit) comes back as a value, not as an exception: no engine tries it again, and the
+commit can take everything back that the other tasks uploaded.
+
+A task that failed otherwise does not say what it uploaded, and one that was ended says nothing. What they leave in a table is for
+purge to remove. Where there is no table yet nobody would purge, so there all names bear a mark of the write, by which they are
+found and taken back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+
+from indextables.core import options as opt
+from indextables.core.errors import (
+    CommitError,
+    IndexTablesError,
+    OptionError,
+    StorageError,
+    TableExists,
+    TableNotFound,
+    TableReplaced,
+)
+from indextables.core.options import Options
+from indextables.core.predicate import Predicate, to_sql
+from indextables.core.types import spark_json_to_arrow
+from indextables.log.actions import AddAction, MetadataAction, TxnAction
+from indextables.log.commit import Committed
+from indextables.log.conflicts import Change, Replace, check_metadata
+from indextables.log.history import open_at
+from indextables.log.protocol import check_writable
+from indextables.log.snapshot import Snapshot
+from indextables.log.table_log import TableLog
+from indextables.storage.resolve import resolve
+from indextables.table.build.directories import Directories
+from indextables.table.build.incoming_rows import rows_in
+from indextables.table.build.incoming_schema import as_nullable, check_frame
+from indextables.table.build.split_builder import WritePlan, build_splits, plan_write
+from indextables.table.build.uploads import SPLITS, Uploads, commit_uploads, partition_directory
+from indextables.table.format_gate import check_bundles
+from indextables.table.partition_predicate import partition_predicate, partitions_of
+from indextables.table.table import Commit
+from indextables.table.write.after_commit import after_commit
+from indextables.table.write.create import plan_table
+from indextables.table.write.overwrite import inside
+
+logger = logging.getLogger("indextables")
+
+Mode: TypeAlias = Literal["append", "overwrite", "dynamic"]
+"""`overwrite` replaces everything, or what a predicate selects; `dynamic` the partitions that get new rows."""
+
+_NAMES = {"append": "Append", "overwrite": "Overwrite", "dynamic": "Overwrite"}
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a task made of its rows."""
+
+    adds: tuple[AddAction, ...] = ()
+    keys: tuple[str, ...] = ()
+    """Every name that it uploaded, or may have."""
+    rows: int = 0
+    error: IndexTablesError | None = None
+    """Why there are no splits, and never will be; its uploads are taken back already."""
+
+
+@dataclass(frozen=True)
+class WriteJob:
+    """One write, from its plan to its commit."""
+
+    log: TableLog
+    plan: WritePlan
+    """What tasks need; with the thread that a task has."""
+    mode: Mode
+    metadata: MetadataAction
+    """Of the table as it was planned on; without an id, if it is still to be created."""
+    where: Predicate | None
+    txn: TxnAction | None
+    began: float
+    """When no upload had begun yet (`Clock.boot` of the driver)."""
+    settled: str = ""
+    """Why there is nothing to do: the batch is in the table already."""
+    new_only: bool = False
+    """Whether it is an error when somebody else creates the table meanwhile."""
+    mark: str = ""
+    """In the names of all its uploads, if the table is still to be created."""
+    made: Directories | None = None
+    """What was there before them."""
+
+    def build(self, batches: Iterable[pa.RecordBatch]) -> Built:
+        """Turn rows into splits in the store. Raises what may be better the next time, after taking back its uploads."""
+        if self.settled:
+            return Built()
+        counted = _Counted(rows_in(batches, self.plan.schema))
+        rows: Iterable[pa.RecordBatch] = counted if self.where is None else inside(counted, self.where)
+        uploads = Uploads(self.plan.log, mark=self.mark)
+        try:
+            adds = build_splits(self.plan, rows, uploads)
+        except BaseException as error:
+            self._take_back(uploads)
+            if isinstance(error, IndexTablesError) and not may_pass(error):
+                return Built(error=error)
+            raise
+        return Built(tuple(adds), uploads.keys, counted.rows)
+
+    def commit(self, built: Sequence[Built]) -> Commit:
+        """Commit exactly what these tasks built, in one version.
+
+        Raises the first task's error, and what `Table.append` raises. All but CommitOutcomeUnknown leave no files behind.
+        """
+        uploads = Uploads(self.log, [key for part in built for key in part.keys], self.began)
+        try:
+            for part in built:
+                if part.error is not None:
+                    raise part.error
+            snapshot = self._table()
+            change = self._change(snapshot, [add for part in built for add in part.adds])
+        except BaseException:
+            self.discard(built)
+            raise
+        if change is None:
+            reason = self.settled or "the data has no rows"
+            return _told(Committed(snapshot, "", written=False, reason=reason, metrics={}))
+        done = commit_uploads(self.log, snapshot, change, uploads, operation="WRITE", parameters=self._parameters())
+        uploads.discard(keep=[add.path for add in change.adds] if done.written else ())
+        return _told(replace(done, snapshot=after_commit(self.log, done.snapshot)) if done.written else done)
+
+    def discard(self, built: Iterable[Built]) -> None:
+        """Take back what tasks uploaded. Only for a write whose commit certainly never began.
+
+        Tasks that still run, because Spark has not ended them yet, may leave something all the same.
+        """
+        self._take_back(Uploads(self.log, {*(key for part in built for key in part.keys), *self._marked()}))
+
+    def _take_back(self, uploads: Uploads) -> None:
+        keys = uploads.keys
+        uploads.discard()
+        if self.made is not None:
+            self.made.remove(keys)
+
+    def _marked(self) -> list[str]:
+        """What tasks of this write have in the store, those included that did not live to say so. Best effort."""
+        if not self.mark:
+            return []
+        columns = self.plan.partition_by
+        name = SPLITS + self.mark
+        prefix = partition_directory({columns[0]: ""}).partition("=")[0] + "=" if columns else name
+        try:
+            return [found.key for found in self.log.store.list(prefix) if f"/{name}" in f"/{found.key}"]
+        except StorageError as error:
+            logger.warning("table %s: what a failed write left cannot be listed: %s", self.log.url, error)
+            return []
+
+    def _table(self) -> Snapshot:
+        """The table as it is now, still the one that was planned on."""
+        if self.metadata.id:
+            snapshot = open_at(self.log)
+            if snapshot.table_id != self.metadata.id:
+                raise TableReplaced(
+                    f"table {self.log.url} was dropped and created again while it was written to; write again",
+                    url=self.log.url,
+                )
+        else:
+            try:
+                return plan_table(self.log, self.metadata.schema_string, self.metadata.partition_columns).carry_out()
+            except TableExists:
+                if self.new_only:
+                    raise
+                snapshot = open_at(self.log)
+        check_metadata(Change(), self.metadata, snapshot.metadata, self.log.url)
+        return snapshot
+
+    def _change(self, snapshot: Snapshot, adds: Sequence[AddAction]) -> Change | None:
+        if self.settled:
+            return None
+        replaced = None
+        if self.mode == "overwrite":
+            replaced = Replace(self.where)
+        elif self.mode == "dynamic" and adds:
+            replaced = Replace(partitions_of([add.partition_values for add in adds], snapshot))
+        if not adds and replaced is None and self.txn is None:
+            return None
+        return Change(adds=tuple(adds), replace=replaced, txn=self.txn)
+
+    def _parameters(self) -> dict[str, Any]:
+        parameters = {"mode": _NAMES[self.mode]}
+        if self.where is not None:
+            parameters["predicate"] = to_sql(self.where)
+        if self.mode == "dynamic":
+            parameters["partitionOverwriteMode"] = "dynamic"
+        return parameters
+
+
+def begin_write(
+    url: str,
+    schema_json: str,
+    options: Options,
+    *,
+    mode: Mode,
+    partition_by: Sequence[str] | None = None,
+    where: str | None = None,
+    txn: TxnAction | None = None,
+) -> WriteJob:
+    """Plan a write of rows with this Spark schema. Everything that can be wrong before there are rows is an error here."""
+    log = TableLog(resolve(url, options).open(), options)
+    began = log.clock.boot()
+    try:
+        snapshot = open_at(log)
+    except TableNotFound:
+        snapshot = _new_table(log, schema_json, partition_by or ())
+    else:
+        check_bundles(snapshot, "writing")
+        check_writable(log.url, snapshot.protocol)
+        _check_claims(snapshot, options, partition_by)
+        check_frame(schema_json, snapshot.schema)
+    columns = tuple(snapshot.metadata.partition_columns)
+    if mode == "dynamic" and not columns:
+        mode = "overwrite"  # all rows are in the one partition there is
+    asked = f"replaceWhere {where!r}"
+    selected = None if where is None else partition_predicate(where, snapshot.schema, columns, asked, "replaced")
+    plan = plan_write(log, snapshot)
+    if not options.is_set(opt.INDEX_WRITER_THREADS):
+        plan = replace(plan, log=TableLog(log.store, options.merged({opt.INDEX_WRITER_THREADS.key: 1})))
+    job = WriteJob(log, plan, mode, snapshot.metadata, selected, txn, began, _settled(snapshot, txn))
+    if snapshot.metadata.id:
+        return job
+    mark = log.clock.uuid().replace("-", "")[:16]  # longer than what comes before the first dash in other names
+    return replace(job, mark=f"{mark}-", made=Directories(log))
+
+
+def _new_table(log: TableLog, schema_json: str, partition_by: Sequence[str]) -> Snapshot:
+    """The table as the commit is going to make it: it has no id yet."""
+    schema_string = as_nullable(schema_json)
+    spelled = {name.lower(): name for name in spark_json_to_arrow(schema_string).names}
+    return plan_table(log, schema_string, [spelled.get(name.lower(), name) for name in partition_by]).snapshot()
+
+
+def _check_claims(snapshot: Snapshot, options: Options, partition_by: Sequence[str] | None) -> None:
+    """What the caller says of the table must be so; what is about indexing is checked with the plan."""
+    columns = tuple(snapshot.metadata.partition_columns)
+    if partition_by is not None and [name.lower() for name in partition_by] != [name.lower() for name in columns]:
+        raise OptionError(
+            f"partitionBy is {', '.join(partition_by) or 'empty'}, but table {snapshot.url} is partitioned by "
+            f"{', '.join(columns) or 'nothing'}: leave the option out, or write another table"
+        )
+    for option in (opt.SAFETY_AGE_HOURS, opt.TXN_RETENTION_HOURS):
+        held = opt.table_value(snapshot.metadata.configuration, option)
+        if options.is_set(option) and options[option] != held:
+            raise OptionError(
+                f"{option.key} is {options[option]:g}, but table {snapshot.url} was created with {held:g}: leave the option out",
+                key=option.key,
+            )
+
+
+def _settled(snapshot: Snapshot, txn: TxnAction | None) -> str:
+    latest = None if txn is None else snapshot.latest_txn(txn.app_id)
+    if txn is None or latest is None or latest.version < txn.version:
+        return ""
+    return f"batch {txn.version} of {txn.app_id} is in the table already"
+
+
+def may_pass(error: IndexTablesError) -> bool:
+    """Whether the same may succeed in another process, or a little later."""
+    return error.retryable or isinstance(error, StorageError | CommitError)
+
+
+class _Counted:
+    """Batches, and how many rows they had."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            self.rows += batch.num_rows
+            yield batch
+
+
+def _told(done: Committed) -> Commit:
+    return Commit(done.snapshot.version, done.txn_id, done.metrics or {}, done.written, done.reason)

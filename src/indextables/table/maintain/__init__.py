@@ -1,0 +1,1 @@
+"""Merges, and what a table says of itself."""

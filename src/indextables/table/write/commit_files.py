@@ -1,0 +1,136 @@
+"""`Table.commit_files`: the low-level verb for engines that write data files themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from indextables.core.errors import CommitError, OptionError, SchemaError, UnsafePath
+from indextables.core.options import PREFIX, Family, Option, Options, table_options
+from indextables.core.options.bag import resolve
+from indextables.log.actions import SCHEMA_KEY, AddAction, TxnAction
+from indextables.log.bound_limits import StatsLimits
+from indextables.log.commit import Committed, commit
+from indextables.log.conflicts import Change, MetadataUpdate
+from indextables.log.snapshot import Snapshot
+from indextables.log.table_log import TableLog
+from indextables.storage.object_keys import inside_root
+
+Txn = TxnAction | tuple[str, int]
+
+
+def commit_files(
+    log: TableLog,
+    snapshot: Snapshot,
+    *,
+    adds: Iterable[AddAction],
+    removes: Iterable[str],
+    properties: Mapping[str, Any] | None,
+    txn: Txn | None,
+    operation: str,
+    data_change: bool,
+) -> Committed:
+    """Commit files that are in place already, removals, properties, and how far an exactly-once writer has come."""
+    limits = StatsLimits(snapshot.schema, snapshot.metadata.partition_columns, log.options)
+    change = Change(
+        adds=tuple(_checked(add, limits, snapshot) for add in _listed("adds", adds)),
+        removes=_paths(removes),
+        metadata=MetadataUpdate(properties=_properties(properties)) if properties else None,
+        txn=_txn(txn),
+        data_change=data_change,
+    )
+    parameters = {"properties": ",".join(sorted(properties))} if properties else {}
+    return commit(log, snapshot, change, operation=operation, parameters=parameters)
+
+
+def _checked(add: AddAction, limits: StatsLimits, snapshot: Snapshot) -> AddAction:
+    if not isinstance(add, AddAction):
+        raise CommitError(f"adds must be AddAction values, not {type(add).__name__}")
+    if not isinstance(add.path, str):
+        raise CommitError(f"the path of an AddAction is text, not {type(add.path).__name__}")
+    path = inside_root(snapshot.url, add.path)
+    if path is None:
+        raise UnsafePath(
+            f"commit: path {add.path!r} is not inside the table {snapshot.url}; refusing to use it", path=add.path
+        )
+    for name in ("partition_values", "min_values", "max_values"):
+        if not isinstance(getattr(add, name) or {}, Mapping):
+            raise SchemaError(f"{path!r}: {name} is a dict of texts by column, not {type(getattr(add, name)).__name__}")
+    columns = snapshot.metadata.partition_columns
+    values = _partition_values(add, columns)
+    low, high = limits.minima(add.min_values), limits.maxima(add.max_values)
+    return msgspec.structs.replace(add, path=path, partition_values=values, min_values=low, max_values=high)
+
+
+def _listed(name: str, values: Any) -> Iterable[Any]:
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
+        raise CommitError(f"{name} must be a list, not {type(values).__name__}")
+    return values
+
+
+def _partition_values(add: AddAction, columns: Sequence[str]) -> dict[str, str | None]:
+    by_lower = {column.lower(): column for column in columns}
+    values: dict[str, str | None] = {}
+    for key, value in (add.partition_values or {}).items():
+        column = by_lower.get(str(key).lower())
+        if column is None:
+            raise SchemaError(
+                f"{add.path!r} has a value for {key!r}, which is not a partition column (these are: "
+                f"{', '.join(columns) or 'none'})"
+            )
+        if value is not None and not isinstance(value, str):
+            raise SchemaError(f"{add.path!r}: partition value {column}={value!r} must be text, as it stands in the log")
+        if column in values:
+            raise SchemaError(f"{add.path!r} has two values for partition column {column!r}")
+        if value is not None:
+            values[column] = value
+    return values
+
+
+def _paths(removes: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(removes, str):
+        raise CommitError(f"removes must be a list of paths, not the text {removes!r}")
+    paths = tuple(_listed("removes", removes))
+    for path in paths:
+        if not isinstance(path, str):
+            raise CommitError(f"removes must be paths (text), not {type(path).__name__}")
+    return paths
+
+
+def _properties(properties: Mapping[str, Any]) -> dict[str, str | None]:
+    """Options that a table carries, with our prefix or without it, are checked and get their one spelling. Nothing else may
+    stand under the prefix; all other properties are the user's own.
+    """
+    result: dict[str, str | None] = {}
+    options: dict[str, Any] = {}
+    for key, value in properties.items():
+        if key.startswith(SCHEMA_KEY):
+            raise SchemaError(f"property {key!r} is written by the table itself")
+        entry = resolve(key)
+        if not key.lower().startswith(PREFIX) and (entry is None or entry.scope != "table"):
+            result[key] = None if value is None else str(value)
+        elif value is None:
+            result |= {key: None, _spelled(key, entry): None}
+        else:
+            options[key] = value
+    checked = Options(options)
+    session = sorted(checked.explicit().keys() - table_options(checked).keys())
+    if session:
+        raise OptionError(f"{', '.join(session)} cannot be a property of a table: set it where the table is opened")
+    return result | checked.explicit()
+
+
+def _spelled(key: str, entry: Option[Any] | Family | None) -> str:
+    full = key if key.lower().startswith(PREFIX) else PREFIX + key
+    return full if entry is None else entry.key + full[len(entry.key) :]
+
+
+def _txn(txn: Txn | None) -> TxnAction | None:
+    if txn is None or isinstance(txn, TxnAction):
+        return txn
+    match txn:
+        case (str(app_id), int(batch)) if app_id and not isinstance(batch, bool):
+            return TxnAction(app_id, batch)
+    raise CommitError(f"txn is (name of the writer, number of its batch), such as ('nightly-load', 42), not {txn!r}")

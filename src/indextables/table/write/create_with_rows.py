@@ -1,0 +1,70 @@
+"""A new table together with its first rows: it is made when they are all uploaded, so that a failure leaves no empty table.
+
+    plan ──▶ rows become splits in the store ──▶ version 0: the table exists ──▶ version 1: its rows
+
+Nothing names the splits before version 1 does, so whatever ends the work earlier takes them back, the directories that were
+made for them included. Version 0 is never deleted: a commit that fails after it leaves an empty table, and says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from indextables.core.errors import CommitOutcomeUnknown, IndexTablesError
+from indextables.core.options import Options
+from indextables.log.conflicts import Change
+from indextables.log.table_log import TableLog
+from indextables.storage.resolve import resolve
+from indextables.table.build.directories import Directories
+from indextables.table.build.incoming_rows import rows_in
+from indextables.table.build.split_builder import build_splits, plan_write
+from indextables.table.build.uploads import Uploads, commit_uploads
+from indextables.table.progress import Watcher
+from indextables.table.table import Commit, Table
+from indextables.table.write.after_commit import after_commit
+from indextables.table.write.create import Plan, plan_table
+
+
+def plan_new(
+    url: str | os.PathLike[str],
+    schema: pa.Schema | str,
+    partition_by: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+) -> Plan:
+    """A table that is not there yet. Raises SchemaError and OptionError where it could not be made."""
+    checked = Options(options)
+    return plan_table(TableLog(resolve(url, checked).open(), checked), schema, partition_by)
+
+
+def create_filled(plan: Plan, data: Any, progress: Watcher | None = None) -> tuple[Table, Commit]:
+    """Make the planned table with these rows; without rows it is made all the same.
+
+    Raises TableExists, and what `Table.append` raises.
+    """
+    log, planned = plan.log, plan.snapshot()
+    uploads, made = Uploads(log), Directories(log)
+    try:
+        adds = build_splits(plan_write(log, planned), rows_in(data, planned.schema), uploads, progress)
+        created = plan.carry_out()
+    except BaseException:
+        keys = uploads.keys
+        uploads.discard()
+        made.remove(keys)
+        raise
+    if not adds:
+        return Table(log, created), Commit(created.version, "", written=False, reason="the data has no rows")
+    try:
+        done = commit_uploads(
+            log, created, Change(adds=tuple(adds)), uploads, operation="WRITE", parameters={"mode": "Append"}
+        )
+    except CommitOutcomeUnknown:
+        raise
+    except IndexTablesError as error:
+        raise type(error)(f"{error.message}; the table {log.url} was made, and is empty", **error.details) from error
+    uploads.discard(keep=[add.path for add in adds] if done.written else ())
+    commit = Commit(done.snapshot.version, done.txn_id, done.metrics or {}, done.written, done.reason)
+    return Table(log, after_commit(log, done.snapshot)), commit

@@ -1,0 +1,62 @@
+"""`Table.overwrite`: new rows in place of all others, or of those in some partitions.
+
+What is removed is decided when the commit is: whatever is live then, also what others appended while the new rows were
+written. With `where` it is the partitions that it selects, and new rows must lie in them, or a second overwrite would not
+replace what the first one wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.core.errors import PredicateError
+from indextables.core.predicate import Predicate, columns_of, evaluate, to_sql
+from indextables.log.commit import Committed
+from indextables.log.conflicts import Replace
+from indextables.log.snapshot import Snapshot
+from indextables.log.table_log import TableLog
+from indextables.table.build.incoming_rows import rows_in
+from indextables.table.build.ingest import ingest
+from indextables.table.partition_predicate import over_partitions
+from indextables.table.progress import Watcher
+
+
+def overwrite(
+    log: TableLog, snapshot: Snapshot, data: Any, where: str | None = None, progress: Watcher | None = None
+) -> Committed:
+    """Replace everything, or the partitions that `where` selects, by the rows of `data`, of which there may be none."""
+    rows = rows_in(data, snapshot.schema)
+    parameters = {"mode": "Overwrite"}
+    if where is None:
+        return ingest(log, snapshot, rows, parameters=parameters, replaced=Replace(), progress=progress)
+    predicate = over_partitions(where, snapshot, "overwrite", "replaced")
+    return ingest(
+        log,
+        snapshot,
+        inside(rows, predicate),
+        parameters={**parameters, "predicate": to_sql(predicate)},
+        replaced=Replace(predicate),
+        progress=progress,
+    )
+
+
+def inside(batches: Iterable[pa.RecordBatch], predicate: Predicate) -> Iterator[pa.RecordBatch]:
+    """The batches, as long as the predicate is true for each row."""
+    named = sorted({column.name for column in columns_of(predicate)})
+    seen = 0
+    for batch in batches:
+        outside = pc.invert(pc.fill_null(evaluate(predicate, batch), False))
+        first = pc.index(outside, True).as_py()
+        if first >= 0:
+            values = ", ".join(f"{name}={batch.column(name)[first]}" for name in named) or "any value"
+            raise PredicateError(
+                f"row {seen + first} of the data has {values}, which {to_sql(predicate)!r} does not select: leave such rows "
+                "out, or replace their partitions too",
+                row=seen + first,
+            )
+        seen += batch.num_rows
+        yield batch
