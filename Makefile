@@ -8,12 +8,16 @@ STAMP  := $(VENV)/.installed
 JOBS   ?= 3
 DEVELOP := test,check
 
-# uv installs in a sixth of pip's time; where it cannot reach the index that pip was told of, pip does it
+# uv installs in a sixth of pip's time. It trusts the certificates of this machine, as pip does; where it fails all the same (it does
+# not read the index that pip is configured with), pip does it
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check
-INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[$(1)]' || $(PIP) --editable '.[$(1)]'
+UV      = UV_SYSTEM_CERTS=1 $(BIN)/uv pip install --quiet --python $(BIN)/python
+INSTALL = @echo "installing .[$(1)]"; $(UV) --editable '.[$(1)]' 2>$(VENV)/uv.log || \
+	{ echo "uv could not install .[$(1)] ($(VENV)/uv.log says why): pip does, in a minute or two"; $(PIP) --editable '.[$(1)]'; }
+PYTEST  = -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-fast test-spark check format docs bench stress examples clean
+.PHONY: help venv demo test test-fast test-spark check format docs house bench stress examples clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,14 +41,14 @@ $(VENV)/.bench: $(STAMP)
 demo: $(STAMP) ## a log table imported, searched and drawn in your terminal
 	@$(BIN)/python examples/demo.py
 
-test: $(STAMP) ## run all tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/spark -m 'not stress and not java'
+test: $(VENV)/.spark ## run all tests, those of Spark and Java too (a Java comes from PyPI where there is none)
+	$(BIN)/python tools/with_java.py $(PYTEST) -m 'not stress'
 
-test-fast: $(STAMP) ## run the quick tests only
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/spark -m 'not slow and not stress and not java'
+test-fast: $(STAMP) ## run the quick tests only, without Spark
+	$(BIN)/python $(PYTEST) --ignore tests/spark -m 'not slow and not stress and not java'
 
-test-spark: $(VENV)/.spark ## tables in Spark, and Java's own Avro on what we write (needs Java 17 or newer)
-	$(BIN)/python -m pytest -m 'spark or java'
+test-spark: $(VENV)/.spark ## of all tests, those that need Spark or Java
+	$(BIN)/python tools/with_java.py $(PYTEST) -m '(spark or java) and not stress'
 
 check: $(STAMP) ## lint, types, layers, generated pages
 	$(BIN)/ruff check .
@@ -52,22 +56,27 @@ check: $(STAMP) ## lint, types, layers, generated pages
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m indextables.core.options --check docs/reference/options.md
+	$(BIN)/python -m tools.house.imports_page --check docs/design/imports.md
 
 format: $(STAMP) ## format the code and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(STAMP) ## write the generated reference pages
+docs: $(STAMP) ## write the generated pages
 	$(BIN)/python -m indextables.core.options --write docs/reference/options.md
+	$(BIN)/python -m tools.house.imports_page --write docs/design/imports.md
+
+house: $(VENV)/.spark ## how easily a stranger finds a way through the code: figures before, now, and their goals
+	$(BIN)/python -m tools.house
 
 bench: $(VENV)/.bench ## compare with deltalake, pyiceberg, lance and DuckDB in the same run
 	$(BIN)/python bench/run.py
 
 stress: $(STAMP) ## full-size races and more than 20,000 simulated schedules (about an hour)
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m stress --timeout 7200 -s
+	$(BIN)/python $(PYTEST) -m stress --timeout 7200 -s
 
 examples: $(STAMP) ## all tests again, property tests with ten times the examples
-	EFFORT=10 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/spark -m 'not stress and not java' --timeout 3600
+	EFFORT=10 $(BIN)/python $(PYTEST) --ignore tests/spark -m 'not stress and not java' --timeout 3600
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .bench

@@ -47,7 +47,7 @@ def _info(fact: Facts) -> str:
 
 
 def build(where: Path, versions: int, files_per_version: int) -> None:
-    """The same versions as ours, none of them summed up by a checkpoint."""
+    """A log with the same versions as our table, and without a checkpoint."""
     DeltaTable.create(str(where), SCHEMA, partition_by=[PARTITION], configuration={"delta.checkpointInterval": _NEVER})
     log = where / "_delta_log"
     for number in range(versions):

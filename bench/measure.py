@@ -121,7 +121,7 @@ def live_and_peak() -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class Cold:
-    """One opening in a process that had only imported the library."""
+    """An opening in a process that had only imported the library."""
 
     open_s: float
     files_s: float

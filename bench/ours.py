@@ -42,7 +42,7 @@ def build(where: Path, versions: int, files_per_version: int) -> None:
 
 
 def write_checkpoint(where: Path) -> None:
-    """One more version, which a JSON checkpoint sums up."""
+    """Commit a version and write a JSON checkpoint of the table at that version."""
     Table.open(where, options=CHECKPOINT_NOW).commit_files(properties={"measured": "yes"})
     if not list(where.glob("_transaction_log/*.checkpoint*.json")):
         raise AssertionError(f"no JSON checkpoint was written in {where}")

@@ -19,7 +19,7 @@ _NOTHING = "[dim]\u2014[/]"
 
 @dataclass
 class Row:
-    """One thing measured: seconds a round by subject, and the peak memory of each."""
+    """A thing that was measured: seconds of each round by subject, and the peak memory of each subject."""
 
     what: str
     seconds: dict[str, list[float]]

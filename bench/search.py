@@ -182,7 +182,7 @@ def _unseen(handles: _Open, searches: Sequence[Search], sizes: Sizes) -> dict[st
 
 
 def _crowded(handles: _Open, searches: Sequence[Search], sizes: Sizes) -> dict[str, Row]:
-    """The same searches from many threads, and from one. Both must find the same."""
+    """Searches from many threads and from one thread, which must find equal rows."""
 
     def turn(name: str, threads: int) -> Callable[[int], tuple[float, list[list[int]]]]:
         return lambda _number: handles.workers[name].call(tables.time_crowd, threads, searches)

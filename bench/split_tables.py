@@ -43,7 +43,7 @@ _TEXT_INDEX = {
 
 @dataclass(frozen=True)
 class Written:
-    """One write in a process of its own. `more_s` and `more_bytes` are what indexes beyond that of the words cost."""
+    """A write in a process of its own. `more_s` and `more_bytes` are what indexes beyond that of the words cost."""
 
     seconds: float
     size: int
@@ -126,7 +126,7 @@ def write_pieces(rows: Path, where: Path, batches_a_split: int, partitioned: boo
 def merge_pieces(source: Path, where: Path, rows: int, left: int) -> Written:
     """Merge a copy of a table. Splits are never changed, so the copy may share them."""
     from indextables import Table
-    from indextables.table.maintain import merge as merge_splits  # noqa: F401 - loaded when it is first used
+    from indextables.table.maintain import merge  # noqa: F401 - loaded when it is first used
 
     shutil.rmtree(where, ignore_errors=True)
     shutil.copytree(source, where, copy_function=_shared)

@@ -56,7 +56,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class _LookUp:
-    """One kind of look-up: its questions of a round."""
+    """A kind of look-up, and its questions of a round."""
 
     what: str
     ask: Callable[[int], list[Question]]
@@ -170,7 +170,7 @@ class _Open:
             worker.close()
 
     def rounds(self, count: int, subjects: Sequence[str], questions: Callable[[int], list[Question]]) -> dict[str, Any]:
-        """The same questions for all subjects, others each round."""
+        """Questions of every round: equal for all subjects, different in each round."""
 
         def turn(name: str) -> Callable[[int], Answers]:
             return lambda number: self._workers[name].call(tables.ask, questions(number))

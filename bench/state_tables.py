@@ -17,6 +17,10 @@ from workload import PARTITION, SCHEMA, Facts
 PARTITIONS = 1_000
 PIECE = 100_000
 APPEND = 10_000
+COMMITS = 100
+"""Commits of the tables that were never compacted, each over all partitions."""
+COMMITS_PER_STATE = 10
+"""Commits after which our table writes an incremental state: the default of `checkpoint.interval`."""
 _FIRST_DAY = date(2024, 1, 1)
 _DAYS = [(_FIRST_DAY + timedelta(days=number)).isoformat() for number in range(PARTITIONS)]
 
@@ -60,6 +64,36 @@ def build_ours(where: Path, files: int, per_manifest: int | None = None) -> None
         raise AssertionError(f"{where}: no compacted state was written, but {done.kind}")
 
 
+def build_ours_by_commits(where: Path, files: int) -> None:
+    """A table that came in many commits, with incremental states and no compaction."""
+    from ours import PLAIN, action
+
+    from indextables import Table
+    from indextables.log.state.checkpoint import checkpoint
+
+    table = Table.create(where, SCHEMA, partition_by=[PARTITION], options=PLAIN)
+    each = files // COMMITS
+    for number in range(COMMITS):
+        table.commit_files(adds=[action(fact) for fact in named(number * each, each)])
+        if number % COMMITS_PER_STATE == COMMITS_PER_STATE - 1:
+            done = checkpoint(table._handle, compact=False)
+            table._handle = table._handle.moved(done.snapshot)
+
+
+def build_delta_by_commits(where: Path, files: int) -> None:
+    """The same commits as a deltalake table, summed up by a Parquet checkpoint at the end."""
+    import delta
+    from deltalake import DeltaTable
+
+    DeltaTable.create(
+        str(where), SCHEMA, partition_by=[PARTITION], configuration={"delta.checkpointInterval": "1000000"}
+    )
+    each = files // COMMITS
+    for number in range(COMMITS):
+        add_delta_version(where, number + 1, named(number * each, each))
+    delta.write_checkpoint(where)
+
+
 def bury(source: Path, where: Path, files: int, dead: int) -> None:
     """A copy of a table of which every tenth file or so is dead, by tombstones in the newest state."""
     from ours import PLAIN
@@ -71,7 +105,7 @@ def bury(source: Path, where: Path, files: int, dead: int) -> None:
     table = Table.open(where, options={**PLAIN, "spark.indextables.state.compaction.tombstoneThreshold": 0.5})
     gone = [fact.path for fact in named(0, files)][:: files // dead]
     table.commit_files(removes=gone[:dead])
-    done = checkpoint(table._log, table._snapshot, compact=False)
+    done = checkpoint(table._handle, compact=False)
     if done.kind != "incremental":
         raise AssertionError(f"{where}: tombstones were to be written, but the state is {done.kind}")
 
@@ -92,7 +126,7 @@ def build_delta(where: Path, files: int) -> None:
 
 
 def add_delta_version(where: Path, version: int, files: list[Named]) -> None:
-    """One more version of a deltalake table."""
+    """Commit a version to a deltalake table."""
     import delta
 
     text = delta._info(files[0]) + "".join(map(delta._add, files))

@@ -101,10 +101,10 @@ def incremental(where: Path, rounds: int) -> dict[str, list[float]]:
     for number in range(rounds + 1):
         adds = [action(fact) for fact in tables.named(_FIRST_NEW + number * BATCH, BATCH)]
         commit_s, _ = timed(lambda adds=adds: table.commit_files(adds=adds))
-        state_s, done = timed(lambda: checkpoint(table._log, table._snapshot, compact=False))
+        state_s, done = timed(lambda: checkpoint(table._handle, compact=False))
         if done.kind != "incremental":
             raise AssertionError(f"{where}: the state is {done.kind}")
-        table._snapshot = done.snapshot
+        table._handle = table._handle.moved(done.snapshot)
         if number:
             found["commit"].append(commit_s)
             found["state"].append(state_s)
@@ -162,6 +162,8 @@ def build(data: Path, sizes: Sizes, say: Callable[[str], None]) -> None:
         if name != "large":
             jobs.append((tables.build_iceberg, data / f"iceberg-{name}", files))
     jobs.append((tables.build_ours, data / "ours-ten", sizes.small, sizes.small // 10))
+    jobs.append((tables.build_ours_by_commits, data / "ours-commits", sizes.large))
+    jobs.append((tables.build_delta_by_commits, data / "delta-commits", sizes.large))
     jobs += [(tables.bury, data / f"ours-{n}", data / f"dead-{n}", f, f // 10) for n, f in _dead(sizes)]
     for function, where, *arguments in jobs:
         start = time.perf_counter()
@@ -189,6 +191,14 @@ def measured(data: Path, sizes: Sizes) -> dict[str, Row]:
         f"one partition of {sizes.large:,} files in {tables.PARTITIONS:,} partitions, cold",
         data,
         large,
+        sizes.rounds,
+        sizes.large // tables.PARTITIONS,
+        tables.some_day(),
+    )
+    rows["partition of commits"] = _cold(
+        f"one partition of {sizes.large:,} files that came in {tables.COMMITS} commits, cold",
+        data,
+        {OURS: "ours-commits", DELTA: "delta-commits"},
         sizes.rounds,
         sizes.large // tables.PARTITIONS,
         tables.some_day(),

@@ -1,4 +1,7 @@
-"""Where Spark looks for the format `indextables` by itself: a module named `pyspark_…` with a `DefaultSource`."""
+"""The data source `indextables` for Spark's own discovery.
+
+Spark imports every module named `pyspark_…` and registers its `DefaultSource`.
+"""
 
 from indextables.spark.source import IndexTablesSource as DefaultSource
 

@@ -8,7 +8,11 @@ and for `make stress`.
 import gc
 import os
 import signal
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 from sim.report import pytest_terminal_summary
@@ -28,6 +32,16 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
+
+
+@pytest.fixture
+def temporary_files_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """`temporary_files_in(directory)`: temporary files go there for the rest of the test."""
+
+    def go_to(directory: Path) -> None:
+        monkeypatch.setattr(tempfile, "tempdir", str(directory))
+
+    return go_to
 
 
 __all__ = ["pytest_collection_finish", "pytest_terminal_summary"]

@@ -1,6 +1,19 @@
 """Full-text search as a table format: tables of search indexes in object storage, with ACID commits and time travel.
 
-Names are loaded when they are first asked for, so that `indextables --version` need not load Arrow.
+    spark/ | cli/  ──▶  table/  ──▶  log/ | split/  ──▶  storage/  ──▶  core/        each room imports only rooms to its right
+
+    core/         values, types, predicates, options, errors: no I/O
+    storage/      objects on local disks, in memory, on S3, Azure and Google Cloud Storage
+    log/          the transaction log: versions, states, commits, and the live files of a table
+    split/        a data file: rows and their search index, written, planned, read and merged
+    table/        `Table` and its verbs
+    spark/        tables in PySpark
+    cli/          the command line `indextables`
+    errors.py     every error by name, for `from indextables.errors import CommitError`
+    metrics.py    counters and durations of this process
+    _version.py   the release
+
+The package imports `Table` and its other names at their first use, so that `indextables --version` does not load Arrow.
 """
 
 from importlib import import_module

@@ -1,4 +1,7 @@
-"""Everything that can go wrong, by name: `from indextables.errors import CommitError`. All of them are `IndexTablesError`."""
+"""Every error of the package by name: `from indextables.errors import CommitError`.
+
+Each error is an `IndexTablesError`. `core/errors.py` defines the errors and draws their tree.
+"""
 
 from indextables.core.errors import (
     AccessDenied,

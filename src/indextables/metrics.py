@@ -1,4 +1,7 @@
-"""Metrics of this process: `indextables.metrics.snapshot()` as a dict, `openmetrics()` as text."""
+"""Metrics of this process: counts, sums and last values by name.
+
+`snapshot()` returns the metrics as a dict, `openmetrics()` as text for Prometheus. `subscribe(callable)` reports every new value.
+"""
 
 from indextables.core.metrics import METRICS, Metrics, Series
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from cli.support import log_rows, ok, write_csv
+from cli.support import Stream, Written, log_rows, ok, write_csv
+from indextables.cli import reading
+from indextables.cli.load import csv_file, json_file
+from indextables.cli.render.screen import Screen
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +32,43 @@ def t() -> str:
 
 
 @pytest.fixture
-def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def disk(tmp_path: Path, temporary_files_in: Callable[[Path], None]) -> Path:
     """Where temporary files go."""
     (tmp_path / "disk").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "disk"))
+    temporary_files_in(tmp_path / "disk")
     return tmp_path / "disk"
+
+
+@pytest.fixture
+def blocks_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """`blocks_of(size)`: files are read in blocks of so many bytes for the rest of the test."""
+
+    def read(size: int) -> None:
+        monkeypatch.setattr(csv_file, "_BLOCK", size)
+        monkeypatch.setattr(json_file, "_CHUNK", size)
+
+    return read
+
+
+@pytest.fixture
+def counting_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., object]], None]:
+    """`counting_is(function)`: what the command `count` does for the rest of the test."""
+
+    def do(function: Callable[..., object]) -> None:
+        monkeypatch.setattr(reading, "count", function)
+
+    return do
+
+
+@pytest.fixture
+def writing_to(monkeypatch: pytest.MonkeyPatch) -> Callable[[Stream], Written]:
+    """`writing_to(stream)`: standard output for the rest of the test. Answers with standard error, and the screens discarded."""
+
+    def write(out: Stream) -> Written:
+        written = Written(Stream(), [])
+        monkeypatch.setattr(Screen, "discard", lambda screen: written.discarded.append(screen))
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", written.err)
+        return written
+
+    return write

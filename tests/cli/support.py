@@ -70,6 +70,14 @@ class Stream(io.TextIOWrapper):
         return self.buffer.getvalue().decode(self.encoding)
 
 
+@dataclass(frozen=True)
+class Written:
+    """Standard error of a command, and the screens that it discarded."""
+
+    err: Stream
+    discarded: list[Any]
+
+
 @contextmanager
 def environment(**values: str | None):
     before = {name: os.environ.get(name) for name in values}

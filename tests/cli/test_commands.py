@@ -78,6 +78,18 @@ def test_describe(logs: Path) -> None:
     assert ["columns", "ms", "long", "true", "values"] in lines
 
 
+def test_explain(logs: Path) -> None:
+    facts = ok("explain", logs, "--query", "message:timeout", "--json").json
+    assert facts["query"] == "message has the word timeout"
+    assert (facts["files"], facts["filesRuledOutByTheLog"]) == (2, 0)
+    assert facts["accesses"] == [{"access": "a search of the index", "files": 2, "rows": 500}]
+    everything = ok("explain", logs, "--json").json["accesses"]
+    assert [(way["files"], way["rows"], way["access"][:8]) for way in everything] == [(2, 500, "all rows")]
+    nothing = ok("explain", logs, "--where", "ms < -1000000", "--json").json
+    assert (nothing["filesRuledOutByTheLog"], nothing["accesses"]) == (2, [])
+    assert run("explain", logs, "--query", "nosuch:x").code == run("count", logs, "--query", "nosuch:x").code != OK
+
+
 def test_history(logs: Path) -> None:
     rows = ok("history", logs, "--json").rows
     assert [(row["version"], row["operation"]) for row in rows] == [(2, "WRITE"), (1, "WRITE"), (0, "CREATE TABLE")]
@@ -139,8 +151,14 @@ def test_merge_and_checkpoint(t: str, tmp_path: Path) -> None:
     merged = ok("merge", t, "--json").json
     assert (merged["sources"], merged["results"], merged["rows"], merged["skipped"]) == (3, 1, 60, {})
     assert ok("merge", t, "-o", "table").out == "nothing to merge\n"
-    assert ok("checkpoint", t, "--json").json["written"] is True
-    assert ok("count", t, "-q", "timeout").out == "12\n"
+    assert ok("checkpoint", t, "--json").json["written"] is False  # merging left a compact state
+    ok("import", t, write_csv(tmp_path / "a.csv", rows[:1]))
+    written = ok("checkpoint", t, "--json").json
+    assert written["written"] is True
+    assert ok("checkpoint", t, "-o", "table").out == (
+        f"version {written['version']} has a compact state already; nothing was written\n"
+    )
+    assert ok("count", t, "-q", "timeout").out == f"{12 + ('timeout' in str(rows[0]))}\n"
     assert run("merge", t, "-w", "ms > 5").code == USAGE
     assert run("merge", t, "--target-size", "huge").code == USAGE
 
@@ -160,7 +178,7 @@ def test_columns_whose_names_have_commas(t: str) -> None:
     assert ok("scan", t, "-c", "c, `d``e`", "--json").rows == [{"c": 2, "d`e": 3}]
 
 
-@pytest.mark.parametrize("command", ["create", "import", "search", "scan", "count", "aggregate", "describe", "history"])
+@pytest.mark.parametrize("command", ["create", "import", "search", "scan", "count", "aggregate", "explain", "describe"])
 def test_help_has_examples(command: str) -> None:
     result = ok(command, "--help")
     assert "Examples:" in result.out
@@ -174,7 +192,7 @@ def test_what_commands_share() -> None:
     assert all({"table", "--option", "--output", "--json"} <= taken for taken in options.values())
     changing = {"create", "import", "checkpoint", "merge"}
     assert {name for name, taken in options.items() if not {"--version", "--timestamp"} & taken} == changing
-    one_answer = {"count", "describe"}
+    one_answer = {"count", "describe", "explain"}
     assert {name for name, taken in options.items() if "--no-header" not in taken} == changing | one_answer
 
 

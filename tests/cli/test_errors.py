@@ -9,11 +9,12 @@ import os
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cli.support import Stream, log_rows, ok, program, run, write_csv
+from cli.support import Stream, Written, log_rows, ok, program, run, write_csv
 from indextables import errors
 from indextables.cli import reading
 from indextables.cli.errors import (
@@ -26,7 +27,6 @@ from indextables.cli.errors import (
     USAGE,
     exit_code,
 )
-from indextables.cli.render.screen import Screen
 
 CODES = {
     USAGE: {"OptionError", "SchemaError", "PredicateError", "QueryError"},
@@ -115,11 +115,11 @@ def test_an_error_cannot_play_with_the_terminal(tmp_path: Path) -> None:
     assert result.err.count("\n") == 1
 
 
-def test_a_bug_is_one_line_too(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_one_line_too(logs: Path, counting_is: Callable[..., None]) -> None:
     def broken(*_: object) -> None:
         raise KeyError("a key")
 
-    monkeypatch.setattr(reading, "count", broken)
+    counting_is(broken)
     result = run("count", logs)
     assert result.code == BUG
     assert result.err == "error: internal error, KeyError: 'a key' (set INDEXTABLES_TRACEBACK=1 to see where)\n"
@@ -127,35 +127,32 @@ def test_a_bug_is_one_line_too(logs: Path, monkeypatch: pytest.MonkeyPatch) -> N
         run("count", logs, INDEXTABLES_TRACEBACK="1")
 
 
-def test_warnings_about_a_log_are_lines(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_about_a_log_are_lines(logs: Path, counting_is: Callable[..., None]) -> None:
     def warned(*_: object) -> object:
         warnings.warn("version 3 is missing", errors.LogWarning, stacklevel=1)
         return reading.Number("count", 5)
 
-    monkeypatch.setattr(reading, "count", warned)
+    counting_is(warned)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         assert run("count", logs).err == "warning: version 3 is missing\n"
         assert run("count", logs, "--json").err == '{"warning":{"message":"version 3 is missing"}}\n'
 
 
-def test_a_reader_that_goes_away_is_no_error(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_goes_away_is_no_error(logs: Path, writing_to: Callable[[Stream], Written]) -> None:
     class Closed(Stream):
         def write(self, text: str) -> int:
             raise BrokenPipeError
 
-    discarded = []
-    monkeypatch.setattr(Screen, "discard", lambda self: discarded.append(self))
-    monkeypatch.setattr(sys, "stdout", Closed())
-    monkeypatch.setattr(sys, "stderr", Stream())
     from indextables.cli import main
 
+    written = writing_to(Closed())
     assert main(["scan", str(logs)]) == PIPE_CLOSED
-    assert len(discarded) == 1
-    assert sys.stderr.text == ""
+    assert len(written.discarded) == 1
+    assert written.err.text == ""
 
 
-def test_an_answer_that_cannot_be_written(t: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_cannot_be_written(t: str, tmp_path: Path, writing_to: Callable[[Stream], Written]) -> None:
     class Full(Stream):
         def write(self, text: str) -> int:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -164,15 +161,13 @@ def test_an_answer_that_cannot_be_written(t: str, tmp_path: Path, monkeypatch: p
 
     sentence = "the answer cannot be written to standard output (No space left on device)"
     path = write_csv(tmp_path / "a.csv", log_rows(3))
-    monkeypatch.setattr(Screen, "discard", lambda self: None)
     for arguments, message in (
         (("import", t, str(path), "--schema", "ms long", "-o", "table"), f"it is done, but {sentence}"),
         (("scan", t), sentence),
     ):
-        monkeypatch.setattr(sys, "stdout", Full())
-        monkeypatch.setattr(sys, "stderr", Stream())
+        written = writing_to(Full())
         assert main(arguments) == FAILED
-        assert sys.stderr.text.splitlines()[-1] == f"error: {message}"
+        assert written.err.text.splitlines()[-1] == f"error: {message}"
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 
 from cli.support import HEADER, indexes_of, log_rows, ok, rows_of, types_of, write_csv, write_jsonl
 from indextables import Table
-from indextables.cli.load import csv_file, json_file
+from indextables.cli.load import csv_file
 
 # What is guessed.
 
@@ -112,8 +113,8 @@ def test_texts_that_people_wrote_are_indexed_by_words(t: str, tmp_path: Path) ->
     }
 
 
-def test_the_guess_looks_at_every_row(t: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_file, "_BLOCK", 4096)
+def test_the_guess_looks_at_every_row(t: str, tmp_path: Path, blocks_of: Callable[[int], None]) -> None:
+    blocks_of(4096)
     path = tmp_path / "a.csv"
     path.write_text("a,b\n" + "1,2\n" * 5000 + "x,2.5\n")
     ok("import", t, path)
@@ -229,9 +230,9 @@ def test_blank_lines_are_no_rows_whatever_the_columns(t: str, tmp_path: Path) ->
 
 
 def test_objects_without_fields_are_rows_wherever_they_stand(
-    t: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    t: str, tmp_path: Path, blocks_of: Callable[[int], None]
 ) -> None:
-    monkeypatch.setattr(json_file, "_CHUNK", 8)
+    blocks_of(8)
     (tmp_path / "a.jsonl").write_text('{}\n{}\n{}\n{}\n{"a": 1}\n{"b": "x"}\n{}\n{}\n{}\n{}\n')
     ok("import", t, tmp_path / "a.jsonl")
     some = [{"a": 1, "b": None}, {"a": None, "b": "x"}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,11 +13,9 @@ import pytest
 from cli.support import exists, log_rows, ok, rows_of, run, write_csv
 from indextables import Table
 from indextables.cli.errors import BAD_INPUT, CONFLICT, NOT_FOUND, USAGE
-from indextables.cli.load import csv_file, json_file
 from indextables.errors import CommitError
 from indextables.log.snapshot import Snapshot
-from indextables.table.write import create
-from indextables.table.write import create_with_rows as create_filled
+from indextables.table.write import create, create_with_rows
 
 BAD: list[tuple[str, bytes, str]] = [
     ("a.csv", b"a,b\n1,2\n3\n", "a.csv, row 3: 1 cell, but the header has 2"),
@@ -108,9 +107,8 @@ def test_values_that_do_not_fit(
     assert result.err.count("\n") == 1
 
 
-def test_a_late_misfit_says_which_row_and_commits_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_file, "_BLOCK", 4096)
-    monkeypatch.setattr(json_file, "_CHUNK", 4096)
+def test_a_late_misfit_says_which_row_and_commits_nothing(tmp_path: Path, blocks_of: Callable[[int], None]) -> None:
+    blocks_of(4096)
     ok("create", tmp_path / "t", "--schema", "a long, b string")
     (tmp_path / "a.csv").write_text("a,b\n" + "1,x\n" * 7000 + "oops,x\n" + "1,x\n" * 7000)
     (tmp_path / "a.jsonl").write_text('{"a":1}\n' * 7000 + '{"a":"oops"}\n' + '{"a":1}\n')
@@ -229,7 +227,7 @@ def test_a_table_whose_rows_lost_is_said_to_be_empty(t: str, tmp_path: Path, mon
     def lost(*_: object, **__: object) -> None:
         raise CommitError("no luck", version=1)
 
-    monkeypatch.setattr(create_filled, "commit_uploads", lost)
+    monkeypatch.setattr(create_with_rows, "commit_uploads", lost)
     result = run("import", t, write_csv(tmp_path / "a.csv", log_rows(3)), "--json")
     assert (result.error["message"], result.error["version"]) == (f"no luck; the table {t} was made, and is empty", 1)
     assert (result.code, Table.open(t).count()) == (CONFLICT, 0)

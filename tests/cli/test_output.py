@@ -17,7 +17,6 @@ from rich.cells import cell_len
 from cli.support import Stream, log_rows, ok, run, write_csv
 from indextables import Table
 from indextables.cli.answers import Facts, Rows
-from indextables.cli.load import csv_file
 from indextables.cli.render import grid
 from indextables.cli.render.progress import Stage
 from indextables.cli.render.renderer import Renderer
@@ -227,8 +226,10 @@ def test_progress_is_for_terminals_only(tmp_path: Path, t: str) -> None:
     assert ok("import", t, path, "--json").err == ""
 
 
-def test_progress_while_a_split_is_indexed(t: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_file, "_BLOCK", 1 << 12)
+def test_progress_while_a_split_is_indexed(
+    t: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocks_of: Callable[[int], None]
+) -> None:
+    blocks_of(1 << 12)
     monkeypatch.setattr(spool, "JOINED_ROWS", 100)
     seen: list[tuple[float, str]] = []
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,8 @@ import pytest
 
 from cli.support import Result, log_rows, ok, program, run, write_csv
 from indextables import Table
-from indextables.cli import reading, stop
+from indextables.cli import stop
 from indextables.cli.errors import HUNG_UP, INTERRUPTED, OK, TERMINATED
-from indextables.cli.load import csv_file
 from indextables.cli.stop import STOP, Stop, Stopped
 
 
@@ -40,10 +40,10 @@ def stopped_at(place: int, monkeypatch: pytest.MonkeyPatch, *arguments: object, 
 
 @pytest.mark.parametrize("way", ["file", "pipe"])
 def test_an_import_that_is_stopped_leaves_nothing(
-    tmp_path: Path, disk: Path, monkeypatch: pytest.MonkeyPatch, way: str
+    tmp_path: Path, disk: Path, monkeypatch: pytest.MonkeyPatch, blocks_of: Callable[[int], None], way: str
 ) -> None:
     """A new table, stopped wherever it can be: no table, no directory, no temporary file."""
-    monkeypatch.setattr(csv_file, "_BLOCK", 1 << 14)
+    blocks_of(1 << 14)
     path = write_csv(tmp_path / "a.csv", log_rows(300))
     here = {*tmp_path.iterdir()}
     arguments = (path,) if way == "file" else ("-", "--format", "csv")
@@ -81,11 +81,11 @@ def test_a_table_that_is_there_stays_as_it_is(tmp_path: Path, disk: Path, monkey
     assert Table.open(tmp_path / "t").count() == 40
 
 
-def test_a_command_that_reads_says_that_it_was_interrupted(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_reads_says_that_it_was_interrupted(logs: Path, counting_is: Callable[..., None]) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(reading, "count", interrupted)
+    counting_is(interrupted)
     result = run("count", logs)
     assert (result.code, result.out, result.err) == (INTERRUPTED, "", "error: interrupted\n")
     assert run("count", logs, "--json").error["exitCode"] == INTERRUPTED

@@ -27,8 +27,11 @@ from indextables.core.predicate import (
     Not,
     Or,
     Predicate,
+    Search,
+    columns_of,
     compare,
     evaluate,
+    leaves_of,
     parse_predicate,
     to_sql,
 )
@@ -150,6 +153,9 @@ MEANS = {
     r"name = 'tab\tnul\0uni\u00e9'": "`name` = 'tab\tnul\0uni\u00e9'",
     r"name = '\101\U0001F600\q\\\'\Z'": r"`name` = 'A😀q\\\'" + "\x1a'",
     r"name = '\u00g\U99999999\%\_'": r"`name` = 'u00g\\U99999999\\%\\_'",
+    r"name = '\ud83d\ude00 \U0000D83D\ude00'": "`name` = '😀 😀'",
+    r"name = '\ud83d' '\ude00'": "`name` = '😀'",
+    r"name INDEXQUERY '\ud83d\ude00'": "`name` INDEXQUERY '😀'",
     'name = "say ""hi"" it\'\'s"': r"""`name` = 'say "hi" it\'\'s'""",
     r"name = r'a\n'": r"`name` = 'a\\n'",
     "name LIKE 'a%'": "`name` LIKE 'a%'",
@@ -184,6 +190,19 @@ MEANS = {
     "TRUE <> FALSE": "TRUE",
     "TIMESTAMP '2024-01-31 00:00:00Z' = TIMESTAMP '2024-01-31 01:00:00+01:00'": "TRUE",
     "id = 1 /* why */ AND -- because\n x > 2": "`id` = 1 AND `x` > 2.0D",
+    "name INDEXQUERY 'a AND b' OR id > 5": "`name` INDEXQUERY 'a AND b' OR `id` > 5",
+    "NOT name indexQuery 'a' 'b'": "NOT `name` INDEXQUERY 'ab'",
+    "Name NOT textsearch r'\\d'": "NOT `name` TEXTSEARCH '\\\\d'",
+    "`name` FieldMatch 'it''s'": "`name` FIELDMATCH 'it\\'s'",
+    "user.name INDEXQUERY 'x'": "`user`.`Name` INDEXQUERY 'x'",
+    "tags INDEXQUERY 'x'": "`tags` INDEXQUERY 'x'",
+    "indexquery(name, 'x') AND fieldMatch(`id`, '7')": "`name` INDEXQUERY 'x' AND `id` FIELDMATCH '7'",
+    "IndexQueryAll ('x')": "INDEXQUERYALL('x')",
+    "_indexall INDEXQUERY 'x' AND NOT _IndexAll NOT TEXTSEARCH 'y'": "INDEXQUERYALL('x') AND (NOT (NOT INDEXQUERYALL('y')))",
+    "name INDEXQUERY NULL": "NULL",
+    "name INDEXQUERY CAST(NULL AS STRING)": "NULL",
+    "name = 'x INDEXQUERY y' -- INDEXQUERY 'z'": "`name` = 'x INDEXQUERY y'",
+    "name /* INDEXQUERY 'z' */ LIKE 'INDEXQUERYALL(1)'": "`name` LIKE 'INDEXQUERYALL(1)'",
 }
 
 
@@ -284,6 +303,21 @@ WRONG = {
     "id = 1e9999": "expected a number",
     "user. = 1": "expected the name of a field",
     "name = '\ud83d'": "half a surrogate pair",
+    "name INDEXQUERY": "ends too early, at position 16: expected a column or a literal",
+    "name INDEXQUERY 5": "'5' at position 17 of the filter is not expected: INDEXQUERY needs the text of a query between quotes",
+    "name INDEXQUERY id": "'id' in place of a literal at position 17",
+    "'x' INDEXQUERY 'x'": "INDEXQUERY on anything but a column at position 1",
+    "(id = 1) TEXTSEARCH 'x'": "TEXTSEARCH on anything but a column at position 1",
+    "nme INDEXQUERY 'x'": "unknown column nme at position 1 of the filter, did you mean name?",
+    "indexquery('x')": "INDEXQUERY() on anything but a column at position 12",
+    "indexquery(name)": "')' at position 16 of the filter is not expected: expected ,",
+    "indexquery(name, 'x', 'y')": "',' at position 21 of the filter is not expected: expected )",
+    "indexqueryall(name, 'x')": "'name' in place of a literal at position 15",
+    "indexquery(name, 'x') = TRUE": "comparing conditions with = at position 23",
+    "_indexall FIELDMATCH 'x'": "FIELDMATCH at position 11 of the filter compares one column",
+    "_indexall = 'x'": "unknown column _indexall at position 1",
+    "`_indexall` INDEXQUERY 'x'": "unknown column _indexall at position 1",
+    "name INDEXQUERY 'x' INDEXQUERY 'y'": "'INDEXQUERY' at position 21 of the filter is not expected",
 }
 
 
@@ -299,6 +333,27 @@ def test_errors_carry_their_facts() -> None:
     with pytest.raises(PredicateError) as caught:
         parse("id = 1 AND nmae = 'x'")
     assert (caught.value.column, caught.value.position, caught.value.nearest) == ("nmae", 12, "name")
+
+
+def test_columns_may_be_named_like_searches() -> None:
+    names = ("indexquery", "TextSearch", "indexqueryall", "_indexall")
+    schema = pa.schema([(name, pa.string()) for name in names])
+    for name in names:
+        for text in (f"{name} = 'x'", f"{name} IS NULL", f"NOT {name} LIKE 'x'", f"`{name}` INDEXQUERY 'x'"):
+            assert [column.name for column in columns_of(parse_predicate(text, schema))] == [name], text
+    search = parse_predicate("indexquery INDEXQUERY 'x'", schema)
+    assert search == Search(Column(("indexquery",), pa.string()), "x")
+    with pytest.raises(PredicateError, match="may be the table's column or all columns: write `_indexall` between"):
+        parse_predicate("_indexall INDEXQUERY 'x'", schema)
+
+
+def test_a_search_knows_where_its_text_stands() -> None:
+    found = [
+        leaf
+        for leaf in leaves_of(parse("id = 1 OR name INDEXQUERY 'x' AND INDEXQUERYALL('y')"))
+        if isinstance(leaf, Search)
+    ]
+    assert [(leaf.text, leaf.position) for leaf in found] == [("x", 27), ("y", 49)]
 
 
 def test_two_columns_of_one_spelling_need_the_exact_one() -> None:
@@ -371,6 +426,8 @@ def test_any_name_and_any_text_can_be_quoted(text: str, name: str) -> None:
         compare(Column((name,), pa.string()), "=", text),
         Like(Column((name,), pa.string()), text.replace("\\", "")),
         IsNull(Column((name,), pa.string())),
+        Search(Column((name,), pa.string()), text),
+        Search(None, text),
     ):
         assert parse_predicate(to_sql(predicate), schema) == predicate
 

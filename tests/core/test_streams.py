@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from indextables.core.runtime import ordered_streams as streams
+from indextables.core.runtime import ordered_streams
 from indextables.core.runtime.ordered_streams import in_order
 
 
@@ -86,7 +86,7 @@ def test_no_more_threads_than_allowed() -> None:
 
 
 def test_the_consumer_reads_what_nobody_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams._HELPERS, "begin", lambda _call: False)
+    monkeypatch.setattr(ordered_streams.IO, "begin", lambda _call: False)
     here = threading.current_thread()
     streams_of_it = [lambda: iter([threading.current_thread()] * 3)] * 5
     assert list(in_order(streams_of_it, threads=4)) == [here] * 15
@@ -217,8 +217,8 @@ class _Unlucky(threading.Condition):
 
 def test_a_thread_that_is_about_to_end_is_not_counted_on(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = {name: getattr(threading, name) for name in ("Lock", "Thread", "current_thread")}
-    monkeypatch.setattr(streams, "threading", SimpleNamespace(Condition=_Unlucky, **parts))
-    monkeypatch.setattr(streams, "_LINGER_SECONDS", 0.05)
+    monkeypatch.setattr(ordered_streams, "threading", SimpleNamespace(Condition=_Unlucky, **parts))
+    monkeypatch.setattr(ordered_streams, "_LINGER_SECONDS", 0.05)
     found: list[int] = []
 
     def consume() -> None:

@@ -15,6 +15,7 @@ from indextables import AddAction, Table
 from indextables.core.errors import VersionNotFound
 from indextables.log.cleanup import clean_up
 from indextables.log.state.collect import collect_manifests
+from tables import handle_of
 
 NOT_CACHED = {"transaction.cache.enabled": False}
 STEPS = ["add", "add", "remove", "remove", "again", "replace", "checkpoint", "clean", "collect", "age"]
@@ -80,9 +81,9 @@ class Life:
             case "checkpoint":
                 self.table.checkpoint()
             case "clean":
-                clean_up(self.table._log, self.table._snapshot)
+                clean_up(handle_of(self.table))
             case "collect":
-                collect_manifests(self.table._log, self.table._snapshot)
+                collect_manifests(handle_of(self.table))
             case "age":
                 self.age(self.rng.choice([1, 4, 40]))
         return verb

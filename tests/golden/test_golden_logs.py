@@ -21,6 +21,7 @@ from indextables.log.state.live_files import StateFiles
 from indextables.log.table_log import TableLog
 from indextables.storage.local import LocalStore
 from indextables.table.maintain.list_skips import skips_table
+from tables import handle_of
 
 ARCHIVE = Path(__file__).parent / "logs.tar.xz"
 CASES = [
@@ -103,8 +104,8 @@ def test_version_and_metadata(case: tuple[str, dict[str, Any]]) -> None:
     url, expected = case
     table = Table.open(url)
     assert table.version == expected["latestVersion"]
-    assert as_json(table._snapshot.metadata) == expected["metadata"]
-    protocol = as_json(table._snapshot.protocol)
+    assert as_json(handle_of(table).snapshot.metadata) == expected["metadata"]
+    protocol = as_json(handle_of(table).snapshot.protocol)
     if expected["case"] in READ_FROM_STATE:
         assert protocol.pop("readerFeatures") == protocol.pop("writerFeatures") == ["avroState"]
         assert protocol.items() <= expected["protocol"].items()
@@ -195,7 +196,9 @@ def test_actions_of_each_version_file(case: tuple[str, dict[str, Any]]) -> None:
 
 def test_skips_and_cooldown(case: tuple[str, dict[str, Any]]) -> None:
     url, expected = case
-    skips = skips_table(Table.open(url)._snapshot, expected["cooldownEvaluatedAt"]).to_pylist(maps_as_pydicts="strict")
+    skips = skips_table(handle_of(Table.open(url)).snapshot, expected["cooldownEvaluatedAt"]).to_pylist(
+        maps_as_pydicts="strict"
+    )
     records = [{key: value for key, value in skip.items() if key != "inCooldown"} for skip in skips]
     assert records == expected["skips"]
     cooling: dict[str, int] = {}
@@ -212,7 +215,7 @@ def test_states_are_read_as_they_were_written(case: tuple[str, dict[str, Any]]) 
         if version == 0:
             continue  # used only where it is the only state: test_live_files_at_older_versions
         then = Table.open(url, version=version)
-        assert isinstance(then._snapshot.file_set.base, StateFiles)
+        assert isinstance(handle_of(then).snapshot.file_set.base, StateFiles)
         if state.get("livePaths") is not None:
             assert sorted(then.files()["path"].to_pylist()) == sorted(state["livePaths"])
 
@@ -227,12 +230,13 @@ def test_continuing_such_a_table_keeps_every_file(case: tuple[str, dict[str, Any
     table.commit_files(adds=[AddAction("new-1.split", partition, size=1), AddAction("new-2.split", partition, size=2)])
     table.commit_files(removes=["new-2.split"])
     kept = sorted([*live, "new-1.split"])
-    assert table.checkpoint().written
-    clean_up(table._log, table._snapshot)
-    collect_manifests(table._log, table._snapshot)
+    done = table.checkpoint()
+    assert done.kind == "compacted", "written now, or by the commit before"
+    clean_up(handle_of(table))
+    collect_manifests(handle_of(table))
     for options in ({}, {"transaction.cache.enabled": False}):
         again = Table.open(tmp_path / "table", options=options)
-        assert again._snapshot.base == again.version >= expected["latestVersion"] + 2
+        assert handle_of(again).snapshot.base == again.version >= expected["latestVersion"] + 2
         assert sorted(again.files()["path"].to_pylist()) == kept
         useful = {skip["path"] for skip in expected["skips"]} & set(kept)
         assert useful <= set(again.skips()["path"].to_pylist())

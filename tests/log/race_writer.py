@@ -26,11 +26,14 @@ from indextables.log.cleanup import clean_up
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate, Replace
 from indextables.log.open_snapshot import open_log
-from indextables.log.refresh import open_current, read_files
+from indextables.log.refresh import open_current
+from indextables.log.snapshot import LogAtVersion
+from indextables.log.snapshot_files import read_files
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.state.collect import collect_manifests
 from indextables.log.table_log import TableLog
 from indextables.storage.local import LocalStore
+from indextables.table.handle import TableHandle
 from indextables.table.table import Table
 
 LOG = "_transaction_log"
@@ -44,7 +47,7 @@ Line = dict[str, Any]
 def appends(log: TableLog, name: str, number: int) -> Line:
     """One file. Also writes the checkpoints that fall to it."""
     path = f"splits/{name}-{number}.split"
-    done = Table(log, open_current(log)).commit_files(
+    done = Table(TableHandle(log, open_current(log))).commit_files(
         [AddAction(path, size=number)], txn=(name, number), operation="APPEND"
     )
     return {"version": done.version, "txnId": done.txn_id, "adds": [path], "written": done.written}
@@ -54,14 +57,14 @@ def overwrites(log: TableLog, name: str, number: int) -> Line:
     """One file in place of all others."""
     path = f"splits/{name}-{number}.split"
     change = Change(adds=(AddAction(path, size=number),), replace=Replace())
-    done = commit(log, open_current(log), change, operation="OVERWRITE")
+    done = commit(LogAtVersion(log, open_current(log)), change, operation="OVERWRITE")
     return {"version": done.snapshot.version, "txnId": done.txn_id, "adds": [path], "written": done.written}
 
 
 def updates(log: TableLog, name: str, number: int) -> Line:
     """A property."""
     change = Change(metadata=MetadataUpdate(properties={"last": f"{name}-{number}"}))
-    done = commit(log, open_current(log), change, operation="UPDATE")
+    done = commit(LogAtVersion(log, open_current(log)), change, operation="UPDATE")
     return {"version": done.snapshot.version, "txnId": done.txn_id, "adds": [], "written": done.written}
 
 
@@ -71,13 +74,13 @@ def removes(log: TableLog, name: str, number: int) -> Line:
     paths = snapshot.files.column("path").to_pylist()
     if not paths:
         return {"refused": "nothing to remove"}
-    done = commit(log, snapshot, Change(removes=(random.choice(paths),)), operation="REMOVE")
+    done = commit(LogAtVersion(log, snapshot), Change(removes=(random.choice(paths),)), operation="REMOVE")
     return {"version": done.snapshot.version, "txnId": done.txn_id, "adds": [], "written": done.written}
 
 
 def sums_up(log: TableLog, name: str, number: int) -> Line:
     """A state or checkpoint, every other one compacted."""
-    done = checkpoint(log, open_current(log), compact=number % 2 == 1)
+    done = checkpoint(LogAtVersion(log, open_current(log)), compact=number % 2 == 1)
     time.sleep(0.02)
     return {"state": done.snapshot.version, "kind": done.kind if done.written else "none"}
 
@@ -86,7 +89,7 @@ def cleans_up(log: TableLog, name: str, number: int) -> Line:
     """Version files, states and manifests that may go."""
     assert isinstance(log.store, Archiving)
     log.store.let_time_pass()
-    reports = [clean_up(log, open_current(log)), collect_manifests(log, open_current(log))]
+    reports = [clean_up(LogAtVersion(log, open_current(log))), collect_manifests(LogAtVersion(log, open_current(log)))]
     time.sleep(0.02)
     return {"deleted": sum(len(report.deleted) for report in reports)}
 
@@ -95,7 +98,7 @@ def reads(log: TableLog, name: str, number: int) -> Line:
     """A version whose files are read a good while after it was opened."""
     snapshot = open_current(log) if number % 2 else open_log(log)
     time.sleep(random.random() * 0.1)
-    found, table = read_files(log, snapshot, None)
+    found, table = read_files(LogAtVersion(log, snapshot), None)
     return {"read": found.version, "paths": table.column("path").to_pylist()}
 
 

@@ -73,8 +73,11 @@ def _field(kind: Any, name: str) -> st.SearchStrategy[Any]:
         return st.none() | _field(inner[0], name)
     if kind is str:
         return paths() if name == "path" else texts()
+    if origin is typing.Annotated:
+        (limits,) = kind.__metadata__
+        return st.integers(limits.ge, limits.le)
     if kind is int:
-        return INT32 if name in ("num_merge_ops", "skip_count") else INT64
+        return INT64
     if kind is bool:
         return st.booleans()
     if kind is FileFormat:
@@ -90,7 +93,7 @@ def _field(kind: Any, name: str) -> st.SearchStrategy[Any]:
 
 def structs(kind: type[msgspec.Struct], **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Values with every field drawn, whatever fields there are."""
-    hints = typing.get_type_hints(kind)
+    hints = typing.get_type_hints(kind, include_extras=True)
     fields = {field.name: _field(hints[field.name], field.name) for field in msgspec.structs.fields(kind)}
     return st.builds(kind, **fields | given)
 

@@ -25,7 +25,7 @@ from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change
 from indextables.log.create_log import create_log
 from indextables.log.log_cache import LogCache
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.table_log import TableLog
 from indextables.storage.store import ObjectMeta, Store, StoredObject
 from indextables.storage.testing.counting import Counting
@@ -218,7 +218,7 @@ def add(path: str, **fields: Any) -> AddAction:
 
 
 def append(log: TableLog, snapshot: Snapshot, *paths: str, operation: str = "WRITE", **change: Any) -> Committed:
-    return commit(log, snapshot, Change(adds=tuple(map(add, paths)), **change), operation=operation)
+    return commit(LogAtVersion(log, snapshot), Change(adds=tuple(map(add, paths)), **change), operation=operation)
 
 
 def grown(log: TableLog, versions: int) -> Snapshot:

@@ -13,6 +13,7 @@ from indextables.core.errors import CorruptLog, LogReadTimeout, UnsafePath, Vers
 from indextables.core.runtime.threads import Inline
 from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.open_snapshot import LogWarning, open_log
+from indextables.log.snapshot import LogAtVersion
 from log.support import (
     FORMS,
     LOG,
@@ -48,7 +49,7 @@ def table(parts: int | None = None) -> MemoryStore:
     store = MemoryStore()
     log = make_log(store, {"checkpoint.multipart.maxActionsPerPart": parts} if parts else {})
     grown(log, 12)
-    assert write_checkpoint(log, open_log(log, 10))
+    assert write_checkpoint(LogAtVersion(log, open_log(log, 10)))
     return store
 
 
@@ -109,7 +110,7 @@ class TestPointer:
         log = make_log(store)
         grown(log, 9)
         for version in (6, 3):
-            assert write_checkpoint(log, open_log(log, version))
+            assert write_checkpoint(LogAtVersion(log, open_log(log, version)))
         assert json.loads(store.objects[POINTER].data)["version"] == 3
         assert open_log(make_log(store)).base == 6
 
@@ -179,7 +180,7 @@ class TestDamaged:
     def test_an_older_checkpoint_is_used_where_there_is_one(self) -> None:
         store = table()
         log = make_log(store)
-        assert write_checkpoint(log, open_log(log, 5))
+        assert write_checkpoint(LogAtVersion(log, open_log(log, 5)))
         without_versions(store, 1, 4)
         rewritten(store, checkpoint_key(10), DAMAGES["a wrong checksum"])
         with pytest.warns(LogWarning, match="state 10 cannot be used"):
@@ -257,13 +258,15 @@ class TestOfAnotherTable:
         append(log, new_table(log), *(f"alien{number}" for number in range(5)))
         for number in range(2, 11):
             append(log, open_log(log), f"more{number}")
-        assert write_checkpoint(log, open_log(log, 10))
+        assert write_checkpoint(LogAtVersion(log, open_log(log, 10)))
         store = table()
         store.objects[checkpoint_key(10)] = alien.objects[checkpoint_key(10)]
         with unchanged(store):
             snapshot = open_log(make_log(store))
         assert (snapshot.version, snapshot.base, live(snapshot)) == (12, None, ALL)
-        assert not write_checkpoint(make_log(store), open_log(make_log(store), 10)), "no success for a checkpoint"
+        assert not write_checkpoint(LogAtVersion(make_log(store), open_log(make_log(store), 10))), (
+            "no success for a checkpoint"
+        )
 
     def test_of_a_table_that_was_here_before(self) -> None:
         store = table()

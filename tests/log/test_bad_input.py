@@ -21,6 +21,7 @@ from indextables.log.history import read_history
 from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.open_snapshot import LogWarning, open_log
 from indextables.log.refresh import refresh
+from indextables.log.snapshot import LogAtVersion
 from log.support import (
     METADATA,
     PROTOCOL,
@@ -156,7 +157,7 @@ class TestDamagedVersionFile:
         with refused(store, CorruptLog, THIRD):
             append(log, snapshot, "new")
         with refused(store, CorruptLog, THIRD):
-            refresh(log, snapshot)
+            refresh(LogAtVersion(log, snapshot))
 
     @pytest.mark.parametrize("damage", [b"", b"\x00", b"{}", b'{"add":{"path":"x"}}'])
     def test_version_0(self, damage: bytes) -> None:
@@ -232,7 +233,8 @@ class TestLiberalReading:
         assert (snapshot.version, live(snapshot)) == (3, {"f1", "f2"})
         assert append(make_log(store), snapshot, "f4").snapshot.version == 4
         assert live(open_log(make_log(store))) == {"f1", "f2", "f4"}
-        assert read_history(make_log(store), open_log(make_log(store))).column("version").to_pylist() == [4, 2, 1, 0]
+        history = read_history(LogAtVersion(make_log(store), open_log(make_log(store))))
+        assert history.column("version").to_pylist() == [4, 2, 1, 0]
 
 
 class TestProtocol:
@@ -270,7 +272,7 @@ class TestProtocol:
         with refused(store, UnsupportedProtocol, "s3://bucket/table", *says):
             append(log, snapshot, "new")
         with refused(store, UnsupportedProtocol, *says):
-            write_checkpoint(log, snapshot)
+            write_checkpoint(LogAtVersion(log, snapshot))
 
     def test_a_writer_notices_a_newer_protocol_that_won(self) -> None:
         store = table(1)
@@ -312,7 +314,7 @@ class TestGap:
         ):
             append(log, snapshot, "new")
         with refused(store, VersionGap, "version 4 is missing", "repair"):
-            write_checkpoint(log, snapshot)
+            write_checkpoint(LogAtVersion(log, snapshot))
 
     def test_time_travel_over_it_is_an_error(self) -> None:
         store = self.gapped()
@@ -323,7 +325,7 @@ class TestGap:
 
     def test_a_checkpoint_behind_it_makes_it_no_gap(self) -> None:
         store = table(6)
-        assert write_checkpoint(make_log(store), open_log(make_log(store), 5))
+        assert write_checkpoint(LogAtVersion(make_log(store), open_log(make_log(store), 5)))
         del store.objects[version_key(4)]
         snapshot = open_log(make_log(store))
         assert (snapshot.version, snapshot.gap) == (6, None)
@@ -347,7 +349,7 @@ class TestGap:
         with pytest.warns(LogWarning):
             snapshot = open_log(log)
         store.objects[version_key(4)] = missing
-        assert refresh(log, snapshot).version == 6
+        assert refresh(LogAtVersion(log, snapshot)).version == 6
 
 
 class TestHugeNumbers:

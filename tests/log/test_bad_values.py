@@ -14,9 +14,10 @@ from indextables import AddAction, Table
 from indextables.core.errors import CommitError, SchemaError, UnsafePath, VersionNotFound
 from indextables.log.actions import TxnAction
 from indextables.log.commit import commit
-from indextables.log.conflicts import Change, MergeGroup, MetadataUpdate
+from indextables.log.conflicts import Change, MetadataUpdate, Rewrite
 from indextables.log.history import open_at
 from indextables.log.open_snapshot import open_log
+from indextables.log.snapshot import LogAtVersion
 from indextables.storage.local import LocalStore
 from log.support import (
     METADATA,
@@ -90,9 +91,9 @@ class TestPaths:
         log = make_log(store)
         with refused(store, UnsafePath, repr(path)):
             append(log, open_log(log), path)
-        merge = Change(groups=(MergeGroup(("f1",), (add(path),)),))
+        merge = Change(rewrites=(Rewrite(("f1",), (add(path),), data_change=False),))
         with refused(store, UnsafePath, repr(path)):
-            commit(log, open_log(log), merge, operation="MERGE")
+            commit(LogAtVersion(log, open_log(log)), merge, operation="MERGE")
 
     @pytest.mark.parametrize("path", INSIDE)
     def test_paths_inside_are_taken_literally(self, path: str) -> None:
@@ -197,10 +198,10 @@ class TestWriting:
         log = make_log(store)
         change = Change(adds=(add("good"), add("bad.split", **fields)))
         with refused(store, SchemaError, "'bad.split'", says):
-            commit(log, open_log(log), change, operation="WRITE")
-        merge = Change(groups=(MergeGroup(("f1",), (add("bad.split", **fields),)),))
+            commit(LogAtVersion(log, open_log(log)), change, operation="WRITE")
+        merge = Change(rewrites=(Rewrite(("f1",), (add("bad.split", **fields),), data_change=False),))
         with refused(store, SchemaError, "'bad.split'", says):
-            commit(log, open_log(log), merge, operation="MERGE")
+            commit(LogAtVersion(log, open_log(log)), merge, operation="MERGE")
 
     @pytest.mark.parametrize(
         "change",
@@ -217,7 +218,7 @@ class TestWriting:
         store = table(1)
         log = make_log(store)
         with refused(store, SchemaError):
-            commit(log, open_log(log), change, operation="WRITE")
+            commit(LogAtVersion(log, open_log(log)), change, operation="WRITE")
 
     @pytest.mark.parametrize("operation", [5, "\ud800", ["WRITE"]])
     def test_nor_is_an_operation_that_is_no_text(self, operation: Any) -> None:

@@ -16,7 +16,7 @@ from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.open_snapshot import LogWarning, open_log
 from indextables.log.refresh import open_current
 from indextables.log.skip_records import record_skips
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from log.support import (
     DAY,
     HOUR,
@@ -43,7 +43,7 @@ POINTER = f"{LOG}/_last_checkpoint"
 def checkpointed(store: MemoryStore, version: int | None = None, **options: Any) -> Snapshot:
     """Write a checkpoint, and open the table from it."""
     log = make_log(store, options)
-    assert write_checkpoint(log, open_log(log, version))
+    assert write_checkpoint(LogAtVersion(log, open_log(log, version)))
     snapshot = open_log(make_log(store))
     assert snapshot.base is not None
     return snapshot
@@ -101,7 +101,7 @@ class TestBytes:
             return lambda key, data: (order.append(key), call(key, data))[1]
 
         store.put, store.create = recorded(put), recorded(create)  # type: ignore[method-assign]
-        assert write_checkpoint(log, snapshot)
+        assert write_checkpoint(LogAtVersion(log, snapshot))
         writes = list(dict.fromkeys(order))
         assert writes == [*parts(store), checkpoint_key(5), POINTER]
 
@@ -136,7 +136,7 @@ class TestWhatItKeeps:
         snapshot = new_table(log)
         for number in range(3):
             change = Change(adds=(add(f"f{number}", doc_mapping_json=f'{{"n": {number}}}'),))
-            snapshot = commit(log, snapshot, change, operation="WRITE").snapshot
+            snapshot = commit(LogAtVersion(log, snapshot), change, operation="WRITE").snapshot
         metadata = {
             "id": snapshot.table_id,
             "schemaString": snapshot.metadata.schema_string,
@@ -154,7 +154,7 @@ class TestWhatItKeeps:
         store = MemoryStore()
         log = make_log(store)
         change = Change(adds=(add("f1", doc_mapping_json='{"n": 1}'),))
-        snapshot = commit(log, new_table(log), change, operation="WRITE").snapshot
+        snapshot = commit(LogAtVersion(log, new_table(log)), change, operation="WRITE").snapshot
         (ref,) = snapshot.registry
         entry = {"path": "f1", "size": 1, "docMappingRef": ref}
         metadata = {"id": snapshot.table_id, "schemaString": snapshot.metadata.schema_string}
@@ -181,7 +181,7 @@ class TestWhatItKeeps:
         store = MemoryStore()
         log = make_log(store)
         snapshot = grown(log, 3)
-        snapshot = record_skips(log, snapshot, ["f1", "gone"], reason="r").snapshot
+        snapshot = record_skips(LogAtVersion(log, snapshot), ["f1", "gone"], reason="r").snapshot
         assert {skip.path for skip in checkpointed(store).skips} == {"f1", "gone"}
         store.clock.advance(25 * HOUR)
         snapshot = append(log, snapshot, "later").snapshot
@@ -190,7 +190,9 @@ class TestWhatItKeeps:
     def test_the_floor_of_time_travel(self) -> None:
         store = MemoryStore()
         log = make_log(store)
-        snapshot = commit(log, grown(log, 2), Change(), operation="TRUNCATE", time_travel_floor=True).snapshot
+        snapshot = commit(
+            LogAtVersion(log, grown(log, 2)), Change(), operation="TRUNCATE", time_travel_floor=True
+        ).snapshot
         append(log, snapshot, "a")
         assert checkpointed(store).floor == 3
 
@@ -207,7 +209,7 @@ class TestWhatItKeeps:
         store = MemoryStore()
         log = make_log(store)
         change = Change(metadata=MetadataUpdate({"k": "v"}, name="n", description="d"))
-        snapshot = commit(log, grown(log, 1), change, operation="UPDATE").snapshot
+        snapshot = commit(LogAtVersion(log, grown(log, 1)), change, operation="UPDATE").snapshot
         kept = checkpointed(store)
         assert (kept.protocol, kept.metadata, kept.anchor) == (snapshot.protocol, snapshot.metadata, snapshot.anchor)
 
@@ -225,7 +227,7 @@ class TestWriting:
         checkpointed(store, **{"checkpoint.multipart.maxActionsPerPart": 2})
         before = store.objects[checkpoint_key(3)]
         store.clock.advance(60)
-        assert write_checkpoint(make_log(store), open_log(make_log(store)))
+        assert write_checkpoint(LogAtVersion(make_log(store), open_log(make_log(store))))
         assert store.objects[checkpoint_key(3)] == before
 
     def test_a_damaged_one_is_not_overwritten(self) -> None:
@@ -233,7 +235,7 @@ class TestWriting:
         snapshot = grown(make_log(store), 3)
         store.put(checkpoint_key(3), b"\x00")
         with pytest.raises(CorruptLog, match="checkpoint"):
-            write_checkpoint(make_log(store), snapshot)
+            write_checkpoint(LogAtVersion(make_log(store), snapshot))
         assert store.objects[checkpoint_key(3)].data == b"\x00"
         assert POINTER not in store.objects
 
@@ -244,7 +246,7 @@ class TestWriting:
         store = MemoryStore()
         snapshot = grown(make_log(store), 3)
         store.objects[checkpoint_key(3)] = alien.objects[checkpoint_key(3)]
-        assert not write_checkpoint(make_log(store), snapshot)
+        assert not write_checkpoint(LogAtVersion(make_log(store), snapshot))
         assert POINTER not in store.objects
 
     def test_a_create_that_stays_unanswered_gives_up(self) -> None:
@@ -254,14 +256,14 @@ class TestWriting:
         def create(key: str, data: bytes) -> None:
             raise StoreUnavailable("no answer")
 
-        assert not write_checkpoint(make_log(Hooked(store, create=create)), snapshot)
+        assert not write_checkpoint(LogAtVersion(make_log(Hooked(store, create=create)), snapshot))
         assert POINTER not in store.objects
 
     def test_a_snapshot_of_long_ago_is_given_up(self) -> None:
         store = MemoryStore()
         snapshot = grown(make_log(store), 3)
         store.clock.advance(37 * HOUR)
-        assert not write_checkpoint(make_log(store), snapshot)
+        assert not write_checkpoint(LogAtVersion(make_log(store), snapshot))
         assert checkpoint_key(3) not in store.objects
 
     def test_not_by_who_may_not_write(self) -> None:
@@ -270,7 +272,7 @@ class TestWriting:
         grown(log, 1)
         put_version(store, 2, {"protocol": {"minReaderVersion": 1, "minWriterVersion": 9}})
         with pytest.raises(UnsupportedProtocol):
-            write_checkpoint(log, open_log(log))
+            write_checkpoint(LogAtVersion(log, open_log(log)))
 
     def test_not_behind_a_gap(self) -> None:
         store = MemoryStore()
@@ -280,7 +282,7 @@ class TestWriting:
         with pytest.warns(LogWarning):
             snapshot = open_log(make_log(store))
         with pytest.raises(VersionGap, match="version 2 is missing"):
-            write_checkpoint(log, snapshot)
+            write_checkpoint(LogAtVersion(log, snapshot))
 
     def test_of_an_older_version_moves_the_pointer_back_and_does_no_harm(self) -> None:
         store = MemoryStore()

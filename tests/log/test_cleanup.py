@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from indextables.log.conflicts import Change
 from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.log_cache import LogCache
 from indextables.log.open_snapshot import open_log
+from indextables.log.snapshot import LogAtVersion
 from indextables.log.table_log import TableLog
 from indextables.storage.local import LocalStore
 from log.support import (
@@ -40,6 +42,16 @@ RETENTION = {"logRetention.duration": 10 * 86_400_000}
 PROBE = f"{LOG}/_probe"
 
 
+@pytest.fixture
+def batches_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """`batches_of(count)`: so many objects go with one delete for the rest of the test."""
+
+    def delete(count: int) -> None:
+        monkeypatch.setattr("indextables.log.cleanup._BATCH", count)
+
+    return delete
+
+
 def daily(days: int, checkpoints: set[int], *, parts: int | None = None, **configuration: str) -> MemoryStore:
     """Version n is n days younger than version 0; a checkpoint is as old as its version. The last commit was today."""
     store = MemoryStore()
@@ -49,13 +61,13 @@ def daily(days: int, checkpoints: set[int], *, parts: int | None = None, **confi
         store.clock.advance(DAY)
         snapshot = append(log, snapshot, f"f{day}").snapshot
         if day in checkpoints:
-            assert write_checkpoint(log, snapshot)
+            assert write_checkpoint(LogAtVersion(log, snapshot))
     return store
 
 
 def cleaned(store: Any, options: dict[str, Any] | None = None, **arguments: Any) -> CleanupReport:
     log = make_log(store, RETENTION | (options or {}))
-    return clean_up(log, open_log(log), **arguments)
+    return clean_up(LogAtVersion(log, open_log(log)), **arguments)
 
 
 def versions(store: MemoryStore) -> list[int]:
@@ -104,7 +116,7 @@ class TestFloor:
 
     def test_a_checkpoint_younger_than_an_hour_is_none(self) -> None:
         store = daily(30, {5})
-        assert write_checkpoint(make_log(store), open_log(make_log(store), 15))
+        assert write_checkpoint(LogAtVersion(make_log(store), open_log(make_log(store), 15)))
         store.clock.advance(HOUR - 1)
         assert cleaned(store).floor == 5
         store.clock.advance(1)
@@ -116,7 +128,7 @@ class TestFloor:
         store.put(checkpoint_key(18), damaged.data[:50])
         store.objects[checkpoint_key(18)] = type(damaged)(damaged.data[:50], damaged.modified_ms, "damaged")
         log = make_log(store, RETENTION)
-        report = clean_up(log, open_log(log, 17))
+        report = clean_up(LogAtVersion(log, open_log(log, 17)))
         assert report.floor == 5
         assert versions(store) == [0, *range(5, 31)]
         assert "state 18 is no floor for clean-up" in caplog.text
@@ -126,15 +138,17 @@ class TestFloor:
         part = next(key for key in store.objects if f"{18:020d}.checkpoint." in key and key.endswith("00002.json"))
         del store.objects[part]
         log = make_log(store, RETENTION)
-        report = clean_up(log, open_log(log, 17))
+        report = clean_up(LogAtVersion(log, open_log(log, 17)))
         assert report.floor == 5
         assert versions(store) == [0, *range(5, 31)]
 
     def test_truncate_raises_it(self) -> None:
         store = daily(30, {5})
         log = make_log(store)
-        snapshot = commit(log, open_log(log), Change(), operation="TRUNCATE", time_travel_floor=True).snapshot
-        assert write_checkpoint(log, snapshot)
+        snapshot = commit(
+            LogAtVersion(log, open_log(log)), Change(), operation="TRUNCATE", time_travel_floor=True
+        ).snapshot
+        assert write_checkpoint(LogAtVersion(log, snapshot))
         assert cleaned(store).floor == 5, "the new checkpoint is not an hour old"
         store.clock.advance(HOUR)
         report = cleaned(store)
@@ -181,7 +195,7 @@ class TestNeverDeleted:
         store = daily(6, {4})
         store.clock.advance(100 * DAY)
         log = make_log(store)
-        commit(log, open_log(log), Change(), operation="TRUNCATE", time_travel_floor=True)
+        commit(LogAtVersion(log, open_log(log)), Change(), operation="TRUNCATE", time_travel_floor=True)
         cleaned(store)
         assert versions(store) == [0, 4, 5, 6, 7]
 
@@ -254,9 +268,9 @@ class TestClocks:
         wrong = FakeClock()
         wrong.wall_offset_ms = 10**12
         log = make_log(store, RETENTION, clock=wrong)
-        assert clean_up(log, open_log(log)).floor == 18
+        assert clean_up(LogAtVersion(log, open_log(log))).floor == 18
         wrong.wall_offset_ms = -(10**12)
-        assert clean_up(log, open_log(log)).deleted == []
+        assert clean_up(LogAtVersion(log, open_log(log))).deleted == []
 
     def test_an_idle_table_grows_older(self) -> None:
         store = daily(6, {3, 6})
@@ -270,7 +284,7 @@ class TestClocks:
         lying.wall_offset_ms = -(10**11)
         log = make_log(store, clock=lying)
         snapshot = grown(log, 6)
-        assert write_checkpoint(log, snapshot)
+        assert write_checkpoint(LogAtVersion(log, snapshot))
         store.clock.advance(2 * HOUR)
         assert cleaned(store).deleted == []
 
@@ -279,12 +293,12 @@ class TestClocks:
             return TableLog(LocalStore(tmp_path), Options(RETENTION), workers=Inline(), cache=LogCache())
 
         snapshot = grown(log(), 6)
-        assert write_checkpoint(log(), snapshot)
-        assert clean_up(log(), open_log(log())).deleted == []
+        assert write_checkpoint(LogAtVersion(log(), snapshot))
+        assert clean_up(LogAtVersion(log(), open_log(log()))).deleted == []
         old = time.time() - 40 * DAY
         for file in (tmp_path / LOG).iterdir():
             os.utime(file, (old, old))
-        report = clean_up(log(), open_log(log()))
+        report = clean_up(LogAtVersion(log(), open_log(log())))
         assert report.deleted == [version_key(number) for number in range(1, 6)]
         assert not (tmp_path / version_key(3)).exists()
         assert live(open_log(log())) == {f"f{number}" for number in range(1, 7)}
@@ -335,13 +349,13 @@ class TestRunning:
         log = make_log(store, RETENTION)
         snapshot = open_log(log)
         self.replaced(store)
-        report = clean_up(log, snapshot)
+        report = clean_up(LogAtVersion(log, snapshot))
         assert report.deleted == []
         assert "table was replaced" in (report.stopped or "")
         assert versions(store) == list(range(31))
 
-    def test_a_table_that_is_replaced_between_two_deletes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("indextables.log.cleanup._BATCH", 5)
+    def test_a_table_that_is_replaced_between_two_deletes(self, batches_of: Callable[[int], None]) -> None:
+        batches_of(5)
         store = daily(30, {18})
 
         def delete(keys: Any) -> dict[str, StorageError]:
@@ -380,8 +394,8 @@ class TestRunning:
         assert (report.stopped or "").startswith("no usable"), "what is gone three times over is taken as gone"
         assert versions(store) == list(range(31))
 
-    def test_a_plan_older_than_ten_minutes_is_made_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("indextables.log.cleanup._BATCH", 10)
+    def test_a_plan_older_than_ten_minutes_is_made_again(self, batches_of: Callable[[int], None]) -> None:
+        batches_of(10)
         store = daily(30, {18})
         puts: list[str] = []
 
@@ -408,7 +422,7 @@ def test_a_reader_that_is_slower_than_clean_up_starts_again() -> None:
         if key == version_key(7) and not gone:
             gone.append(key)
             log = make_log(store)
-            assert write_checkpoint(log, open_log(log, 18))
+            assert write_checkpoint(LogAtVersion(log, open_log(log, 18)))
             store.age(DAY, lambda key: ".checkpoint." in key)
             cleaned(store)
         return store.get(key)

@@ -13,9 +13,10 @@ from indextables.core.errors import TableExists
 from indextables.core.predicate import parse_predicate
 from indextables.log.actions import TxnAction
 from indextables.log.commit import commit
-from indextables.log.conflicts import Change, MergeGroup, MetadataUpdate, Replace
+from indextables.log.conflicts import Change, MetadataUpdate, Replace, Rewrite
 from indextables.log.open_snapshot import open_log
 from indextables.log.refresh import open_current
+from indextables.log.snapshot import LogAtVersion
 from log.support import (
     DAY,
     HOUR,
@@ -143,14 +144,17 @@ class TestVersionFile:
         store = MemoryStore()
         log = make_log(store)
         commit(
-            log, new_table(log), Change(adds=(add("a"),)), operation="WRITE", parameters={"mode": "append", "n": [1]}
+            LogAtVersion(log, new_table(log)),
+            Change(adds=(add("a"),)),
+            operation="WRITE",
+            parameters={"mode": "append", "n": [1]},
         )
         assert last(store)[0]["commitInfo"]["operationParameters"] == {"mode": "append", "n": [1]}
 
     def test_a_floor_for_time_travel(self) -> None:
         store = MemoryStore()
         log = make_log(store)
-        done = commit(log, grown(log, 2), Change(), operation="TRUNCATE", time_travel_floor=True)
+        done = commit(LogAtVersion(log, grown(log, 2)), Change(), operation="TRUNCATE", time_travel_floor=True)
         assert last(store)[0]["commitInfo"]["timeTravelFloor"] == 3
         assert done.snapshot.floor == 3
         assert append(log, done.snapshot, "a").snapshot.floor == 3
@@ -163,12 +167,12 @@ class TestVersionFile:
             Change(adds=(add("a", partition_values={"day": "1"}), add("b", partition_values={"day": "2"}))),
             Change(adds=(add("c", doc_mapping_json='{"x": 1}'),), txn=TxnAction("app", 3)),
             Change(adds=(add("d"),), replace=Replace(parse_predicate("day = '1'", snapshot.schema))),
-            Change(groups=(MergeGroup(("b", "d"), (add("bd"),)),), data_change=False),
+            Change(rewrites=(Rewrite(("b", "d"), (add("bd"),), data_change=False),)),
             Change(removes=("c",), adds=(add("c"),)),
             Change(metadata=MetadataUpdate(properties={"p": "q"})),
         ]
         for change in changes:
-            snapshot = commit(log, snapshot, change, operation="ANY").snapshot
+            snapshot = commit(LogAtVersion(log, snapshot), change, operation="ANY").snapshot
             opened = open_log(make_log(store))
             assert snapshot.files.sort_by("path").to_pylist() == opened.files.sort_by("path").to_pylist()
             for name in ("version", "timestamp", "protocol", "metadata", "transactions", "skips", "registry", "anchor"):

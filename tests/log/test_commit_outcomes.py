@@ -24,7 +24,7 @@ from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change
 from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.open_snapshot import open_log
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from log.support import (
     HOUR,
     FakeClock,
@@ -334,7 +334,9 @@ class TestLateAnswers:
 
     def test_a_state_at_its_number_makes_it_unknown(self) -> None:
         store = table()
-        script = self.late(store, 11 * MINUTE, lambda: write_checkpoint(make_log(store), open_log(make_log(store))))
+        script = self.late(
+            store, 11 * MINUTE, lambda: write_checkpoint(LogAtVersion(make_log(store), open_log(make_log(store))))
+        )
         with pytest.raises(CommitOutcomeUnknown, match="answered so late"):
             script.append()
 
@@ -399,7 +401,7 @@ class TestUploadAge:
         log = make_log(script.store if script else store)
         began = log.clock.boot() - began_hours_ago * HOUR
         change = Change(adds=(add("mine"),))
-        return commit(log, open_log(log), change, operation="WRITE", uploads_began=began).snapshot
+        return commit(LogAtVersion(log, open_log(log)), change, operation="WRITE", uploads_began=began).snapshot
 
     def test_within_half_the_safety_age(self) -> None:
         assert self.upload(table(), 36).version == 3

@@ -22,7 +22,7 @@ from indextables.log.actions import (
     SkipAction,
     TxnAction,
 )
-from indextables.log.conflicts import Change, MergeGroup, MetadataUpdate, Replace, check_change, decide
+from indextables.log.conflicts import Change, MetadataUpdate, Replace, Rewrite, check_change, decide
 from indextables.log.protocol import NEW_TABLE_PROTOCOL
 from indextables.log.snapshot import HOUR_MS, Snapshot, apply_version, first_snapshot
 from log.support import SCHEMA, add
@@ -75,8 +75,8 @@ def column(name: str, kind: str = "long", *, nullable: bool = True) -> dict[str,
 BASE = base()
 DAY_1 = Replace(parse_predicate("day = '1'", BASE.schema))
 NEW = (add("new", partition_values={"day": "1"}),)
-GROUP_AB = MergeGroup(("a", "b"), (add("ab", data_change=False),))
-GROUP_C = MergeGroup(("c",), (add("c2", data_change=False),))
+GROUP_AB = Rewrite(("a", "b"), (add("ab", data_change=False),), data_change=False)
+GROUP_C = Rewrite(("c",), (add("c2", data_change=False),), data_change=False)
 THEIRS = add("theirs", partition_values={"day": "1"})
 
 
@@ -145,7 +145,7 @@ OVERWRITE = Change(adds=NEW, replace=Replace())
 REPLACE_DAY_1 = Change(adds=NEW, replace=DAY_1)
 DROP_DAY_1 = Change(replace=DAY_1)
 REMOVE_A = Change(removes=("a",))
-MERGE = Change(groups=(GROUP_AB, GROUP_C), data_change=False)
+MERGE = Change(rewrites=(GROUP_AB, GROUP_C))
 UPDATE = Change(metadata=MetadataUpdate(properties={"team": "x"}))
 ONCE = Change(adds=NEW, txn=TxnAction("app", 5))
 
@@ -266,7 +266,7 @@ CASES = [
     case("merge, append", MERGE, theirs_added, "a b c", "ab c2"),
     case("merge, a source is gone", MERGE, a_removed, "c", "c2"),
     nothing("merge, every source is gone", MERGE, all_removed, "the sources of every merged file are gone"),
-    nothing("merge of one group, a source is gone", Change(groups=(GROUP_AB,)), a_removed, "sources"),
+    nothing("merge of one group, a source is gone", Change(rewrites=(GROUP_AB,)), a_removed, "sources"),
     case("merge and append, every source is gone", replace(MERGE, adds=NEW), all_removed, "", "new"),
     case("merge, a property of the user's own", MERGE, lambda s: with_properties(s, owner="you"), "a b c", "ab c2"),
     case("metadata, nobody", UPDATE, nobody),
@@ -357,6 +357,17 @@ def test_rearranging_rows_is_marked_on_every_action(data_change: bool) -> None:
     assert marks == {data_change}
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_each_rewrite_has_a_data_change_of_its_own(whole: bool) -> None:
+    deleted = Rewrite(("b",), (add("b2"),), data_change=True)
+    merged = Rewrite(("c",), (add("c2"),), data_change=False)
+    change = Change(removes=("a",), adds=NEW, rewrites=(deleted, merged), data_change=whole)
+    actions = decide(change, BASE, BASE, NOW).actions
+    assert actions is not None
+    marks = {each.path: each.data_change for each in (*actions.adds, *actions.removes)}
+    assert marks == {"a": whole, "new": whole, "b": True, "b2": True, "c": False, "c2": False}
+
+
 def test_a_batch_is_stamped_with_the_time_of_the_commit() -> None:
     actions = decide(ONCE, BASE, BASE, NOW).actions
     assert actions is not None
@@ -415,8 +426,13 @@ def test_skips_are_counted_at_their_own_version() -> None:
     "change",
     [
         Change(adds=(AddAction("x"), AddAction("x"))),
-        Change(adds=(AddAction("x"),), groups=(MergeGroup(("a",), (AddAction("x"),)),)),
-        Change(groups=(MergeGroup(("a",), (AddAction("x"),)), MergeGroup(("b",), (AddAction("x"),)))),
+        Change(adds=(AddAction("x"),), rewrites=(Rewrite(("a",), (AddAction("x"),), data_change=False),)),
+        Change(
+            rewrites=(
+                Rewrite(("a",), (AddAction("x"),), data_change=False),
+                Rewrite(("b",), (AddAction("x"),), data_change=False),
+            )
+        ),
     ],
 )
 def test_adding_a_path_twice_is_never_valid(change: Change) -> None:
@@ -426,7 +442,10 @@ def test_adding_a_path_twice_is_never_valid(change: Change) -> None:
 
 @pytest.mark.parametrize("second", [("a",), ("b", "c", "a")])
 def test_merging_a_file_twice_is_never_valid(second: tuple[str, ...]) -> None:
-    groups = (MergeGroup(("a", "d"), (AddAction("x"),)), MergeGroup(second, (AddAction("y"),)))
+    groups = (
+        Rewrite(("a", "d"), (AddAction("x"),), data_change=False),
+        Rewrite(second, (AddAction("y"),), data_change=False),
+    )
     with pytest.raises(CommitError, match="merges 'a' twice"):
-        check_change(Change(groups=groups))
-    check_change(Change(groups=groups[:1]))
+        check_change(Change(rewrites=groups))
+    check_change(Change(rewrites=groups[:1]))

@@ -16,8 +16,10 @@ from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate, Replace
 from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.open_snapshot import open_log
+from indextables.log.snapshot import LogAtVersion
 from indextables.log.table_log import TableLog
 from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
+from indextables.table.handle import TableHandle
 from indextables.table.table import Table
 from log.crash import LASTING, Operation, crashes, files, is_certain, retried
 from log.support import (
@@ -46,20 +48,20 @@ def append_once(log: TableLog) -> None:
 
 
 def overwrite(log: TableLog) -> None:
-    commit(log, open_log(log), Change(adds=(add("new"),), replace=Replace()), operation="overwrite")
+    commit(LogAtVersion(log, open_log(log)), Change(adds=(add("new"),), replace=Replace()), operation="overwrite")
 
 
 def update_metadata(log: TableLog) -> None:
     change = Change(metadata=MetadataUpdate(properties={"owner": "me"}))
-    commit(log, open_log(log), change, operation="update metadata")
+    commit(LogAtVersion(log, open_log(log)), change, operation="update metadata")
 
 
 def checkpoint(log: TableLog) -> None:
-    assert write_checkpoint(log, open_log(log))
+    assert write_checkpoint(LogAtVersion(log, open_log(log)))
 
 
 def append_and_maintain(log: TableLog) -> None:
-    Table(log, open_log(log)).commit_files([add("new")], operation="append and maintain")
+    Table(TableHandle(log, open_log(log))).commit_files([add("new")], operation="append and maintain")
 
 
 def prepare_old(log: TableLog) -> None:
@@ -68,7 +70,7 @@ def prepare_old(log: TableLog) -> None:
     for number in range(1, 13):
         snapshot = append(log, snapshot, f"f{number}").snapshot
         if number % 3 == 0:
-            assert write_checkpoint(log, snapshot)
+            assert write_checkpoint(LogAtVersion(log, snapshot))
     log.store.age(40 * DAY)  # type: ignore[attr-defined]
 
 
@@ -90,7 +92,7 @@ OPERATIONS = [
     Operation(
         "clean up",
         prepare_old,
-        lambda log: clean_up(log, open_log(log)),
+        lambda log: clean_up(LogAtVersion(log, open_log(log))),
         files(*range(1, 13)),
         files(*range(1, 13)),
         (("state.retention.versions", 1), ("checkpoint.multipart.maxActionsPerPart", 2)),
@@ -180,7 +182,7 @@ def test_a_checkpoint_can_be_written_after_every_crash() -> None:
         for store, _, where in crashes(operation):
             log = operation.log(store)
             snapshot = open_log(log)
-            assert write_checkpoint(log, snapshot), where
+            assert write_checkpoint(LogAtVersion(log, snapshot)), where
             from_checkpoint = open_log(operation.log(store))
             assert from_checkpoint.base == snapshot.version, where
             assert live(from_checkpoint) == operation.after, where
@@ -189,7 +191,7 @@ def test_a_checkpoint_can_be_written_after_every_crash() -> None:
 def test_clean_up_ends_where_a_clean_run_ends() -> None:
     (operation,) = (operation for operation in OPERATIONS if operation.name == "clean up")
     clean = operation.table()
-    report = clean_up(operation.log(clean), open_log(operation.log(clean)))
+    report = clean_up(LogAtVersion(operation.log(clean), open_log(operation.log(clean))))
     assert report.floor == 12
     assert len(report.deleted) > 10
     for store, _, where in crashes(operation):
@@ -197,7 +199,7 @@ def test_clean_up_ends_where_a_clean_run_ends() -> None:
         for version in (0, 12):
             expected = set() if version == 0 else operation.after
             assert live(open_log(operation.log(store), version)) == expected, where
-        again = clean_up(log, open_log(log))
+        again = clean_up(LogAtVersion(log, open_log(log)))
         assert again.stopped is None, where
         assert store.bytes().keys() == clean.bytes().keys(), where
 

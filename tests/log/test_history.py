@@ -12,7 +12,7 @@ from indextables.core.errors import ChangesGone, VersionNotFound
 from indextables.core.predicate import parse_predicate
 from indextables.log.actions import TxnAction
 from indextables.log.commit import commit
-from indextables.log.conflicts import Change, MergeGroup, MetadataUpdate, Replace
+from indextables.log.conflicts import Change, MetadataUpdate, Replace, Rewrite
 from indextables.log.file_entries import FILE_SCHEMA
 from indextables.log.history import (
     HISTORY_SCHEMA,
@@ -27,6 +27,7 @@ from indextables.log.history import (
 from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.open_snapshot import open_log
 from indextables.log.skip_records import record_skips
+from indextables.log.snapshot import LogAtVersion
 from log.support import (
     LOG,
     START_MS,
@@ -67,9 +68,12 @@ class TestHistory:
         log = make_log(store)
         change = Change(adds=(add("x"),), replace=Replace())
         done = commit(
-            log, open_log(log, 1), change, operation="OVERWRITE", parameters={"mode": "all", "n": 1, "l": [1]}
+            LogAtVersion(log, open_log(log, 1)),
+            change,
+            operation="OVERWRITE",
+            parameters={"mode": "all", "n": 1, "l": [1]},
         )
-        table = read_history(log, done.snapshot)
+        table = read_history(LogAtVersion(log, done.snapshot))
         assert table.schema == HISTORY_SCHEMA
         first, *_, last = table.to_pylist()
         assert table.column("version").to_pylist() == [3, 2, 1, 0]
@@ -86,27 +90,27 @@ class TestHistory:
     )
     def test_limit(self, limit: int, expected: list[int]) -> None:
         store = every_ten_seconds(5)
-        table = read_history(make_log(store), newest(store), limit)
+        table = read_history(LogAtVersion(make_log(store), newest(store)), limit)
         assert table.schema == HISTORY_SCHEMA
         assert table.column("version").to_pylist() == expected
 
     def test_of_an_older_version(self) -> None:
         store = every_ten_seconds(5)
-        table = read_history(make_log(store), open_log(make_log(store), 3))
+        table = read_history(LogAtVersion(make_log(store), open_log(make_log(store), 3)))
         assert table.column("version").to_pylist() == [3, 2, 1, 0]
 
     def test_what_was_cleaned_up_is_left_out(self) -> None:
         store = every_ten_seconds(5)
-        assert write_checkpoint(make_log(store), open_log(make_log(store), 4))
+        assert write_checkpoint(LogAtVersion(make_log(store), open_log(make_log(store), 4)))
         for number in (1, 2, 3):
             del store.objects[version_key(number)]
-        assert read_history(make_log(store), newest(store)).column("version").to_pylist() == [5, 4, 0]
+        assert read_history(LogAtVersion(make_log(store), newest(store))).column("version").to_pylist() == [5, 4, 0]
 
     def test_of_other_writers_the_stores_time_made_to_grow(self) -> None:
         store = MemoryStore()
         foreign_table(store, [raw_add("a")], [raw_add("b")], [raw_add("c")], [raw_add("d")])
         store.age(-500, lambda key: key == version_key(2))
-        table = read_history(make_log(store), newest(store))
+        table = read_history(LogAtVersion(make_log(store), newest(store)))
         stamps = [int(row["timestamp"].timestamp() * 1000) - START_MS for row in table.to_pylist()[::-1]]
         assert stamps == [0, 1, 500_000, 500_001, 500_002]
         assert newest(store).timestamp == START_MS + 500_002
@@ -127,8 +131,8 @@ class TestChanges:
         store = every_ten_seconds(2)
         log = make_log(store)
         change = Change(adds=(add("x", partition_values={"day": "1"}),), replace=Replace())
-        snapshot = commit(log, newest(store), change, operation="OVERWRITE").snapshot
-        changes = read_changes(log, snapshot, 1)
+        snapshot = commit(LogAtVersion(log, newest(store)), change, operation="OVERWRITE").snapshot
+        changes = read_changes(LogAtVersion(log, snapshot), 1)
         assert changes.version == 3
         assert changes.adds.schema == FILE_SCHEMA
         assert changes.removes.schema == REMOVES_SCHEMA
@@ -147,7 +151,7 @@ class TestChanges:
     )
     def test_since(self, since: int, expected: str) -> None:
         store = every_ten_seconds(3)
-        changes = read_changes(make_log(store), newest(store), since)
+        changes = read_changes(LogAtVersion(make_log(store), newest(store)), since)
         assert changes.adds.column("path").to_pylist() == expected.split()
         assert changes.removes.num_rows == 0
         assert changes.version == 3
@@ -155,43 +159,43 @@ class TestChanges:
     def test_rearranged_rows_are_no_changes(self) -> None:
         store = every_ten_seconds(2)
         log = make_log(store)
-        merge = Change(groups=(MergeGroup(("f1", "f2"), (add("m"),)),), data_change=False)
-        snapshot = commit(log, newest(store), merge, operation="MERGE SPLITS").snapshot
+        merge = Change(rewrites=(Rewrite(("f1", "f2"), (add("m"),), data_change=False),))
+        snapshot = commit(LogAtVersion(log, newest(store)), merge, operation="MERGE SPLITS").snapshot
         snapshot = append(log, snapshot, "f4").snapshot
-        changes = read_changes(log, snapshot, 2)
+        changes = read_changes(LogAtVersion(log, snapshot), 2)
         assert changes.adds.column("path").to_pylist() == ["f4"]
         assert changes.removes.num_rows == 0
 
     def test_added_and_removed_again_is_both(self) -> None:
         store = MemoryStore()
         foreign_table(store, [raw_add("a")], [raw_remove("a")], [raw_remove("a"), raw_add("a", size=9)])
-        changes = read_changes(make_log(store), newest(store), 0)
+        changes = read_changes(LogAtVersion(make_log(store), newest(store)), 0)
         assert changes.adds.column("path").to_pylist() == ["a", "a"]
         assert changes.removes.column("removedAtVersion").to_pylist() == [2, 3]
 
     def test_versions_of_another_table_are_none(self) -> None:
         store = every_ten_seconds(1)
         put_version(store, 2, {"commitInfo": {"tableId": "another"}}, raw_add("alien"))
-        assert read_changes(make_log(store), newest(store), 1).adds.num_rows == 0
+        assert read_changes(LogAtVersion(make_log(store), newest(store)), 1).adds.num_rows == 0
 
     @pytest.mark.parametrize(("gone", "oldest"), [({1, 2}, 2), ({1, 2, 3}, 3)])
     def test_what_is_gone_is_said_with_the_oldest_version_still_possible(self, gone: set[int], oldest: int) -> None:
         store = every_ten_seconds(5)
-        assert write_checkpoint(make_log(store), open_log(make_log(store), 4))
+        assert write_checkpoint(LogAtVersion(make_log(store), open_log(make_log(store), 4)))
         for number in gone:
             del store.objects[version_key(number)]
         log, snapshot = make_log(store), newest(store)
         for since in range(-1, oldest):
             with pytest.raises(ChangesGone, match=f"version {oldest} was cleaned up.*since {oldest};") as raised:
-                read_changes(log, snapshot, since)
+                read_changes(LogAtVersion(log, snapshot), since)
             assert raised.value.oldest == oldest
-        possible = read_changes(log, snapshot, raised.value.oldest)
+        possible = read_changes(LogAtVersion(log, snapshot), raised.value.oldest)
         assert possible.adds.column("path").to_pylist() == [f"f{number}" for number in range(oldest + 1, 6)]
 
     def test_since_the_future(self) -> None:
         store = every_ten_seconds(2)
         with pytest.raises(VersionNotFound, match="is at version 2, so there are no changes since 3"):
-            read_changes(make_log(store), newest(store), 3)
+            read_changes(LogAtVersion(make_log(store), newest(store)), 3)
 
 
 class TestLog:
@@ -199,15 +203,15 @@ class TestLog:
         store = MemoryStore()
         log = make_log(store)
         snapshot = append(log, new_table(log), "f1", txn=TxnAction("app", 1)).snapshot
-        assert write_checkpoint(log, snapshot)
-        snapshot = record_skips(log, snapshot, ["f1"], reason="r").snapshot
+        assert write_checkpoint(LogAtVersion(log, snapshot))
+        snapshot = record_skips(LogAtVersion(log, snapshot), ["f1"], reason="r").snapshot
         change = Change(removes=("f1",), adds=(add("f2"),), metadata=MetadataUpdate({"k": "v"}))
-        commit(log, snapshot, change, operation="WRITE")
+        commit(LogAtVersion(log, snapshot), change, operation="WRITE")
         return store
 
     def test_since_the_checkpoint(self) -> None:
         store = self.table()
-        table = read_log(make_log(store), newest(store), include_all=False)
+        table = read_log(LogAtVersion(make_log(store), newest(store)), include_all=False)
         assert table.schema == LOG_SCHEMA
         rows = [(row["version"], row["action"], row["path"]) for row in table.to_pylist()]
         assert rows == [
@@ -221,14 +225,14 @@ class TestLog:
 
     def test_all_that_is_kept(self) -> None:
         store = self.table()
-        table = read_log(make_log(store), newest(store), include_all=True)
+        table = read_log(LogAtVersion(make_log(store), newest(store)), include_all=True)
         kinds = table.column("action").to_pylist()
         assert kinds[:6] == ["commitInfo", "protocol", "metaData", "commitInfo", "txn", "add"]
         assert len(kinds) == 12
 
     def test_the_line_as_it_stands_on_disk(self) -> None:
         store = self.table()
-        table = read_log(make_log(store), newest(store), include_all=False)
+        table = read_log(LogAtVersion(make_log(store), newest(store)), include_all=False)
         (row,) = [row for row in table.to_pylist() if row["action"] == "add"]
         assert json.loads(row["json"]) == {
             "path": "f2",
@@ -281,7 +285,7 @@ class TestTime:
 
     def test_what_was_cleaned_up_is_an_error(self) -> None:
         store = every_ten_seconds(6)
-        assert write_checkpoint(make_log(store), open_log(make_log(store), 4))
+        assert write_checkpoint(LogAtVersion(make_log(store), open_log(make_log(store), 4)))
         for number in (1, 2, 3):
             del store.objects[version_key(number)]
         assert version_at(make_log(store), START_MS + 40_000) == 4
@@ -295,7 +299,7 @@ class TestTime:
     def test_a_version_that_vanishes_while_its_time_is_looked_up(self) -> None:
         store = every_ten_seconds(12)
         log = make_log(store)
-        assert write_checkpoint(log, newest(store))
+        assert write_checkpoint(LogAtVersion(log, newest(store)))
         reads: list[str] = []
 
         def get(key: str) -> Any:
@@ -323,7 +327,7 @@ class TestTime:
                 snapshot = newest(store)
                 for number in range(5, 9):
                     snapshot = append(log, snapshot, f"f{number}").snapshot
-                assert write_checkpoint(log, snapshot)
+                assert write_checkpoint(LogAtVersion(log, snapshot))
                 for number in range(1, 8):
                     del store.objects[version_key(number)]
             return store.list(prefix, after)
@@ -347,7 +351,7 @@ class TestTravel:
             Change(metadata=MetadataUpdate({"k": "v"})),
         ]
         for change in changes:
-            snapshot = commit(log, snapshot, change, operation="ANY").snapshot
+            snapshot = commit(LogAtVersion(log, snapshot), change, operation="ANY").snapshot
             states.append(live(snapshot))
         assert states == [set(), {"a", "b"}, {"b"}, {"a", "b"}, {"b", "c"}, {"b", "c"}]
         for version, expected in enumerate(states):
@@ -358,7 +362,7 @@ class TestTravel:
     def test_from_the_nearest_checkpoint_below(self) -> None:
         store = every_ten_seconds(9)
         for version in (3, 6):
-            assert write_checkpoint(make_log(store), open_log(make_log(store), version))
+            assert write_checkpoint(LogAtVersion(make_log(store), open_log(make_log(store), version)))
         bases = [open_at(make_log(store), version=version).base for version in range(10)]
         assert bases == [None, None, None, 3, 3, 3, 6, 6, 6, 6]
 

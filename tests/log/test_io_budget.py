@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from indextables.core.runtime.threads import Threads
+from indextables.core.errors import TableReplaced
+from indextables.core.runtime.threads import Pool
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.history import read_changes, read_history, version_at
@@ -17,6 +18,7 @@ from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.log_cache import CacheStats
 from indextables.log.open_snapshot import open_log
 from indextables.log.refresh import open_current, refresh
+from indextables.log.snapshot import LogAtVersion
 from indextables.log.table_log import TableLog
 from indextables.storage.testing.counting import Counting
 from log.support import (
@@ -59,7 +61,7 @@ def table(versions: int, checkpoint: int | None = None, options: dict[str, Any] 
     log = make_log(store, options)
     grown(log, versions)
     if checkpoint is not None:
-        assert write_checkpoint(log, open_log(log, checkpoint))
+        assert write_checkpoint(LogAtVersion(log, open_log(log, checkpoint)))
     return store
 
 
@@ -68,15 +70,15 @@ class TestRefresh:
         budget = Budget(table(5))
         snapshot = open_log(budget.log)
         budget.reset()
-        assert refresh(budget.log, snapshot).version == 5
+        assert refresh(LogAtVersion(budget.log, snapshot)).version == 5
         assert budget.spent == ({"get": 1, "head": 1}, 1)
         assert set(budget.store.keys) == {version_key(6), version_key(0)}
 
     def test_the_two_requests_really_overlap(self) -> None:
         store = Counting(table(5), latency_seconds=0.2)
-        log = make_log(store, workers=Threads())
+        log = make_log(store, workers=Pool())
         snapshot = open_log(make_log(store.inner))
-        refresh(log, snapshot)
+        refresh(LogAtVersion(log, snapshot))
         assert store.counts == {"get": 1, "head": 1}
         assert store.rounds == 1
 
@@ -86,7 +88,7 @@ class TestRefresh:
         snapshot = open_log(budget.log)
         append(make_log(store), open_log(make_log(store)), "new")
         budget.reset()
-        assert refresh(budget.log, snapshot).version == 6
+        assert refresh(LogAtVersion(budget.log, snapshot)).version == 6
         assert budget.spent == ({"get": 1, "head": 1, "list": 1}, 2)
 
     @pytest.mark.parametrize("new", [2, 5, 12])
@@ -99,7 +101,7 @@ class TestRefresh:
         for number in range(new):
             other = append(writer, other, f"new{number}").snapshot
         budget.reset()
-        assert refresh(budget.log, snapshot).version == 2 + new
+        assert refresh(LogAtVersion(budget.log, snapshot)).version == 2 + new
         assert budget.spent == ({"get": new, "head": 1, "list": 1}, 3)
 
     @pytest.mark.parametrize("versions", [1, 40])
@@ -107,7 +109,7 @@ class TestRefresh:
         budget = Budget(table(versions))
         snapshot = open_log(budget.log)
         budget.reset()
-        refresh(budget.log, snapshot)
+        refresh(LogAtVersion(budget.log, snapshot))
         assert budget.spent == ({"get": 1, "head": 1}, 1)
 
     def test_bounded_staleness_costs_nothing(self) -> None:
@@ -117,11 +119,11 @@ class TestRefresh:
         append(make_log(store), open_log(make_log(store)), "new")
         budget.reset()
         store.clock.advance(60)
-        assert refresh(budget.log, snapshot).version == 5
+        assert refresh(LogAtVersion(budget.log, snapshot)).version == 5
         assert open_current(budget.log).version == 5
         assert budget.spent == ({}, 0)
         store.clock.advance(1)
-        assert refresh(budget.log, snapshot).version == 6
+        assert refresh(LogAtVersion(budget.log, snapshot)).version == 6
         assert budget.spent[0] == {"get": 1, "head": 1, "list": 1}
 
     def test_a_commit_never_relies_on_staleness(self) -> None:
@@ -137,11 +139,11 @@ class TestRefresh:
         snapshot = open_log(budget.log)
         store.clock.advance(36 * HOUR)
         budget.reset()
-        still = refresh(budget.log, snapshot)
+        still = refresh(LogAtVersion(budget.log, snapshot))
         assert budget.spent[0] == {"get": 1, "head": 1}
         store.clock.advance(36 * HOUR + 1)
         budget.reset()
-        refresh(budget.log, still)
+        refresh(LogAtVersion(budget.log, still))
         assert budget.store.keys[0] == POINTER
 
     def test_a_process_that_slept_between_question_and_answer_opens_anew(self) -> None:
@@ -155,15 +157,17 @@ class TestRefresh:
             append(make_log(store), open_log(make_log(store)), "meanwhile")
             return store.head(key)
 
-        assert refresh(make_log(Hooked(store, head=head)), snapshot).version == 6
+        assert refresh(LogAtVersion(make_log(Hooked(store, head=head)), snapshot)).version == 6
 
-    def test_a_replaced_table_is_opened_anew(self) -> None:
+    def test_a_replaced_table_is_another_table(self) -> None:
         store = table(5)
         log = make_log(store)
         snapshot = open_log(log)
         store.objects.clear()
         new_table(make_log(store, clock=FakeClock(seed=9)))
-        replaced = refresh(log, snapshot)
+        with pytest.raises(TableReplaced):
+            refresh(LogAtVersion(log, snapshot))
+        replaced = open_current(log)
         assert (replaced.version, replaced.files.num_rows) == (0, 0)
         assert replaced.table_id != snapshot.table_id
 
@@ -214,7 +218,7 @@ class TestOpen:
 
     def test_the_round_trips_really_overlap(self) -> None:
         store = Counting(table(12, checkpoint=10), latency_seconds=0.2)
-        open_log(make_log(store, workers=Threads()))
+        open_log(make_log(store, workers=Pool()))
         assert store.rounds == 3
 
 
@@ -263,7 +267,7 @@ class TestCommit:
         store = MemoryStore()
         log = make_log(store)
         many = Change(adds=tuple(add(f"f{number}") for number in range(files)))
-        commit(log, new_table(log), many, operation="WRITE")
+        commit(LogAtVersion(log, new_table(log)), many, operation="WRITE")
         budget = Budget(store)
         snapshot = open_log(budget.log)
         budget.reset()
@@ -326,20 +330,20 @@ class TestCache:
         budget = Budget(table(6))
         snapshot = open_current(budget.log)
         budget.reset()
-        assert read_history(budget.log, snapshot).num_rows == 7
+        assert read_history(LogAtVersion(budget.log, snapshot)).num_rows == 7
         assert budget.spent[0] == {"list": 1, "get": 1}, "version 0 alone was not replayed"
         budget.reset()
-        read_history(budget.log, snapshot)
+        read_history(LogAtVersion(budget.log, snapshot))
         assert budget.spent[0] == {"list": 1}
         budget.reset()
-        read_changes(budget.log, snapshot, 2)
+        read_changes(LogAtVersion(budget.log, snapshot), 2)
         assert budget.spent[0] == {}
 
     def test_a_limit_reads_no_more_than_it_returns(self) -> None:
         budget = Budget(table(20, checkpoint=20))
         snapshot = open_log(budget.log)
         budget.reset()
-        assert read_history(budget.log, snapshot, limit=3).num_rows == 3
+        assert read_history(LogAtVersion(budget.log, snapshot), limit=3).num_rows == 3
         assert budget.spent[0] == {"list": 1, "get": 3}
 
     def test_a_time_is_found_by_bisection(self) -> None:
@@ -349,7 +353,7 @@ class TestCache:
         for number in range(1, 65):
             store.clock.advance(10)
             snapshot = append(log, snapshot, f"f{number}").snapshot
-        assert write_checkpoint(log, snapshot)
+        assert write_checkpoint(LogAtVersion(log, snapshot))
         budget = Budget(store)
         when = snapshot.timestamp - 100_000
         assert version_at(budget.log, when) == 54

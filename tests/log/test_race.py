@@ -24,6 +24,7 @@ from indextables.core.options import Options
 from indextables.core.runtime.threads import Inline
 from indextables.log.log_cache import LogCache
 from indextables.log.open_snapshot import open_log
+from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.table_log import TableLog
 from indextables.storage.local import LocalStore
@@ -184,7 +185,7 @@ def old_table(table: Path) -> None:
     for number in range(1, OLD_VERSIONS + 1):
         snapshot = append(log, snapshot, f"old{number}").snapshot
         if number % 3 == 0:
-            snapshot = checkpoint(log, snapshot, compact=number % 2 == 0).snapshot
+            snapshot = checkpoint(LogAtVersion(log, snapshot), compact=number % 2 == 0).snapshot
     then = time.time() - 2 * 86_400
     for file in (table / "_transaction_log").rglob("*"):
         if file.is_file():
@@ -252,7 +253,8 @@ def kill_some(tmp_path: Path, writers: int, victims: int, after_lines: int) -> N
     new_table(table_log(table))
     process = start(table, directory, ["append:400"] * (writers - 1) + ["overwrite:400"])
     try:
-        while len(said(directory)) < after_lines:
+        state = table / "_transaction_log" / "_last_checkpoint"
+        while len(said(directory)) < after_lines or not state.exists():
             assert process.poll() is None, process.communicate()
             time.sleep(0.01)
         pids = json.loads((directory / "pids").read_text())

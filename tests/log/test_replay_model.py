@@ -17,7 +17,7 @@ from indextables.log.file_entries import files_table, fold, rows_to_adds
 from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.open_snapshot import open_log
 from indextables.log.refresh import open_current, refresh
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from log.strategies import adds, texts
 from log.support import (
     FORMS,
@@ -123,7 +123,7 @@ def test_replay_equals_a_dict(versions: list[Version], data: st.DataObject) -> N
         at = data.draw(st.integers(0, len(versions)), label="at")
         options = {"checkpoint.multipart.maxActionsPerPart": data.draw(st.integers(1, 4), label="actions in a part")}
         log = make_log(store, options)
-        assert write_checkpoint(log, open_log(log, at))
+        assert write_checkpoint(LogAtVersion(log, open_log(log, at)))
     for number in range(len(versions) + 1):
         snapshot = open_log(make_log(store), number)
         assert snapshot.version == number
@@ -161,11 +161,11 @@ def test_refresh_equals_open(versions: list[Version], data: st.DataObject) -> No
     early = open_current(log)
     checkpoint = split if data.draw(st.booleans(), label="checkpoint") else None
     if checkpoint is not None:
-        assert write_checkpoint(log, early)
+        assert write_checkpoint(LogAtVersion(log, early))
     extend(store, versions[split:], split + 1)
     opened = open_log(make_log(store))
     assert opened.base == checkpoint
-    assert facts(refresh(log, early), checkpoint) == facts(opened, checkpoint)
+    assert facts(refresh(LogAtVersion(log, early)), checkpoint) == facts(opened, checkpoint)
     assert facts(open_current(log), checkpoint) == facts(opened, checkpoint)
 
 
@@ -222,7 +222,7 @@ def test_a_checkpoint_keeps_every_field(actions: list[AddAction], in_part: int, 
     )
     store.put(f"_transaction_log/{1:020d}.json", pack(encode_actions(body), compress=compress))
     before = open_log(make_log(store))
-    assert write_checkpoint(log, before)
+    assert write_checkpoint(LogAtVersion(log, before))
     after = open_log(make_log(store))
     assert after.base == 1
     assert facts(after) == facts(before)

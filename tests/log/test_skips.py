@@ -5,7 +5,7 @@ from __future__ import annotations
 from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.open_snapshot import open_log
 from indextables.log.skip_records import COOLDOWN_HOURS, in_cooldown, record_skips, without_cooldown
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.table.maintain.list_skips import SKIPS_SCHEMA, skips_table
 from log.support import HOUR, MemoryStore, append, grown, live, make_log
 
@@ -18,7 +18,7 @@ def table() -> MemoryStore:
 
 def skip(store: MemoryStore, *paths: str, read: Snapshot | None = None, **arguments: object) -> Snapshot:
     log = make_log(store)
-    done = record_skips(log, read or open_log(log), paths, **{"reason": "cannot be read", **arguments})  # type: ignore[arg-type]
+    done = record_skips(LogAtVersion(log, read or open_log(log)), paths, **{"reason": "cannot be read", **arguments})  # type: ignore[arg-type]
     return done.snapshot
 
 
@@ -88,7 +88,7 @@ def test_two_writers_that_skip_the_same_file_count_one_and_two() -> None:
 def test_the_count_goes_on_over_a_checkpoint() -> None:
     store = table()
     skip(store, "f1")
-    assert write_checkpoint(make_log(store), open_log(make_log(store)))
+    assert write_checkpoint(LogAtVersion(make_log(store), open_log(make_log(store))))
     for number in range(1, 5):
         del store.objects[f"_transaction_log/{number:020d}.json"]
     assert skip(store, "f1").skips[-1].skip_count == 2

@@ -16,6 +16,7 @@ from indextables.log.open_snapshot import open_log
 from indextables.log.state.live_files import StateFiles
 from indextables.log.state.write import write_state
 from indextables.log.table_log import TableLog
+from tables import handle_of, store_of
 
 SCHEMA = pa.schema([("part", pa.int32()), ("id", pa.int64())])
 numbers = itertools.count()
@@ -66,13 +67,13 @@ def test_states_equal_a_dict(steps: list[tuple[str, int, int]], options: dict[st
             table = Table.open(url, options={**options, "transaction.cache.enabled": False})
             continue
         else:
-            written = write_state(table._log, table._snapshot, compact=what == "compact")
+            written = write_state(handle_of(table), compact=what == "compact")
             assert written is not None
             check_state(table, model)
             continue
         model = history[table.version] = expected(history, table)
         assert set(table.files()["path"].to_pylist()) == set(model)
-    write_state(table._log, table._snapshot)
+    write_state(handle_of(table))
     check_state(table, model)
     for version, files in history.items():
         then = Table.open(url, version=version, options={"transaction.cache.enabled": False})
@@ -84,7 +85,7 @@ def test_states_equal_a_dict(steps: list[tuple[str, int, int]], options: dict[st
 
 def expected(history: dict[int, dict[str, int]], table: Table) -> dict[str, int]:
     """The model, from the version file alone."""
-    found = table._log.read_version(table.version)
+    found = handle_of(table).log.read_version(table.version)
     assert found is not None
     files = dict(history[table.version - 1])
     for remove in found.actions.removes:
@@ -96,7 +97,7 @@ def expected(history: dict[int, dict[str, int]], table: Table) -> dict[str, int]
 
 def check_state(table: Table, model: dict[str, int]) -> None:
     """A process that knows nothing opens the state, and its numbers are exact."""
-    fresh = open_log(TableLog(table._log.store, table._log.options, cache=LogCache()))
+    fresh = open_log(TableLog(store_of(table), handle_of(table).log.options, cache=LogCache()))
     assert fresh.base == fresh.version == table.version
     assert isinstance(fresh.file_set.base, StateFiles)
     files = fresh.files

@@ -21,7 +21,7 @@ from indextables.log.conflicts import Change
 from indextables.log.create_log import create_log
 from indextables.log.history import open_at, read_changes
 from indextables.log.refresh import open_current, refresh
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.state.collect import collect_manifests
 from indextables.log.table_log import TableLog
@@ -63,7 +63,7 @@ class Checkpointer(Actor):
         old = self.is_old(snapshot)
         done = self.attempt(
             began,
-            lambda: checkpoint(self.log, snapshot, compact=compact),
+            lambda: checkpoint(LogAtVersion(self.log, snapshot), compact=compact),
             *([ObjectNotFound, LogError] if old else []),
         )
         if done is not None and done.written:
@@ -86,13 +86,13 @@ class Cleaner(Actor):
         snapshot = self.snapshot if self.snapshot is not None and self.rng.random() < 0.15 else self.look(began)
         if snapshot is None:
             return
-        report = self.attempt(began, lambda: clean_up(self.log, snapshot))
+        report = self.attempt(began, lambda: clean_up(LogAtVersion(self.log, snapshot)))
         if report is not None:
             self.sim.counts["cleanups"] += 1
             self.sim.counts["log objects deleted"] += len(report.deleted)
             why = f", {report.stopped}" if report.stopped else ""
             self.sim.scheduler.note(f"cleaned up: floor {report.floor}, {len(report.deleted)} deleted{why}", self.name)
-        collected = self.attempt(began, lambda: collect_manifests(self.log, snapshot))
+        collected = self.attempt(began, lambda: collect_manifests(LogAtVersion(self.log, snapshot)))
         if collected is not None:
             self.sim.counts["manifests collected"] += len(collected.deleted)
             if collected.deleted or collected.stopped:
@@ -112,14 +112,14 @@ class Truncator(Actor):
             return
         done = self.attempt(
             began,
-            lambda: commit(self.log, snapshot, Change(), operation="TRUNCATE", time_travel_floor=True),
+            lambda: commit(LogAtVersion(self.log, snapshot), Change(), operation="TRUNCATE", time_travel_floor=True),
             CommitError,
         )
         if done is None:
             return
         self.oracle.was_acked(self.name, done.snapshot, done.txn_id)
-        if self.attempt(began, lambda: checkpoint(self.log, done.snapshot, compact=True)):
-            self.attempt(began, lambda: clean_up(self.log, done.snapshot))
+        if self.attempt(began, lambda: checkpoint(LogAtVersion(self.log, done.snapshot), compact=True)):
+            self.attempt(began, lambda: clean_up(LogAtVersion(self.log, done.snapshot)))
 
 
 class Reader(Actor):
@@ -148,7 +148,7 @@ class Reader(Actor):
     def _read(self, began: Began) -> None:
         held = self.snapshot
         if held is not None and self.rng.random() < 0.7:
-            found = self.attempt(began, lambda: refresh(self.log, held))
+            found = self.attempt(began, lambda: refresh(LogAtVersion(self.log, held)))
         else:
             found = self.attempt(began, lambda: open_current(self.log))
         if found is not None:
@@ -200,7 +200,7 @@ class Reader(Actor):
         if truth is None or began.disturbed or truth.table_id != snapshot.table_id:
             return
         since = self.rng.randint(0, snapshot.version)
-        changes = self.attempt(began, lambda: read_changes(self.log, snapshot, since), ChangesGone)
+        changes = self.attempt(began, lambda: read_changes(LogAtVersion(self.log, snapshot), since), ChangesGone)
         if changes is None or not self.oracle.undisturbed(began) or truth.ghosts:
             return
         added = sorted(path for entry in truth.entries[since + 1 : snapshot.version + 1] for path in entry.added)

@@ -21,14 +21,13 @@ import indextables.table.build.split_builder as write_tasks_module
 import indextables.table.build.uploads as uploads_module
 import indextables.table.maintain.merge as merge_module
 from indextables.core.runtime.threads import Workers
-from indextables.core.types import arrow_to_spark_json
 from indextables.log.commit import Committed, commit
-from indextables.log.table_log import TableLog
+from indextables.log.snapshot import LogAtVersion
+from indextables.split.build.split_form import SplitForm
 from indextables.split.build.split_merge import Target, _blamed
 from indextables.split.build.split_writer import LocalSplit
 from indextables.split.bundle.bundle_writer import RowsFile, write_bundle
 from indextables.split.bundle.footer import Facts, Source
-from indextables.split.index.doc_mapping import DocMapping
 from indextables.split.reader import SplitReader
 
 ONE_REQUEST = 900
@@ -45,16 +44,14 @@ def ids_in(data: bytes) -> tuple[int, ...]:
 def _write_split(
     directory: Path,
     batches: Iterable[pa.RecordBatch],
+    form: SplitForm,
     *,
-    schema: pa.Schema,
-    mapping: DocMapping,
     partition_values: dict[str, str | None],
     created_ms: int,
     source: int,
-    **_: Any,
 ) -> LocalSplit:
     ids = [number for batch in batches for number in batch.column("id").to_pylist()]
-    return _sealed(directory, ids, schema, mapping, partition_values, created_ms, source, 0)
+    return _sealed(directory, ids, form, partition_values, created_ms, source, 0)
 
 
 def _merge(directory: Path, sources: Sequence[SplitReader], target: Target, workers: Workers) -> LocalSplit:
@@ -68,8 +65,7 @@ def _merge(directory: Path, sources: Sequence[SplitReader], target: Target, work
     return _sealed(
         directory,
         ids,
-        target.schema,
-        target.mapping,
+        target.form,
         target.partition_values,
         target.created_ms,
         target.source,
@@ -80,8 +76,7 @@ def _merge(directory: Path, sources: Sequence[SplitReader], target: Target, work
 def _sealed(
     directory: Path,
     ids: list[int],
-    schema: pa.Schema,
-    mapping: DocMapping,
+    form: SplitForm,
     partition_values: dict[str, str | None],
     created_ms: int,
     source: int,
@@ -91,8 +86,8 @@ def _sealed(
     rows.write_text(json.dumps(ids))
     facts = Facts(
         rows=len(ids),
-        schema=arrow_to_spark_json(schema),
-        doc_mapping=mapping.to_json(),
+        schema=form.schema_json,
+        doc_mapping=form.mapping_json,
         partition_values=dict(partition_values),
         created_ms=created_ms,
         num_merge_ops=merge_ops,
@@ -102,11 +97,12 @@ def _sealed(
     return LocalSplit(out, write_bundle(out, [RowsFile(rows, len(ids))], [], facts))
 
 
-def _noted(log: TableLog, *what: Any, **more: Any) -> Committed:
+def _noted(at: LogAtVersion, *what: Any, **more: Any) -> Committed:
     """A commit, whose ids are no longer open once it is acknowledged."""
-    done = commit(log, *what, **more)
+    done = commit(at, *what, **more)
     if done.written:
-        log.clock.settled = len(log.clock.issued)  # type: ignore[attr-defined]
+        clock = at.log.clock
+        clock.settled = len(clock.issued)  # type: ignore[attr-defined]
     return done
 
 

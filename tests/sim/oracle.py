@@ -27,8 +27,8 @@ from indextables.log.json_checkpoint import NotThisTable, load_checkpoint
 from indextables.log.log_cache import Kind, LogCache
 from indextables.log.log_paths import POINTER, PROBE, LogName, parse_log_key, parse_state_key, version_key
 from indextables.log.open_snapshot import open_log
-from indextables.log.refresh import read_files
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
+from indextables.log.snapshot_files import read_files
 from indextables.log.state.live_files import StateFiles
 from indextables.log.state.load_state import load_state
 from indextables.log.state.model import manifest_key
@@ -409,7 +409,7 @@ class Oracle:
         """A version, and its files, as a reader gets them: at once, and without faults."""
         self._touched = set()
         try:
-            found, files = read_files(self.log, open_log(self.log, at), None)
+            found, files = read_files(LogAtVersion(self.log, open_log(self.log, at)), None)
         except IndexTablesError as error:
             return error
         return found, files.column("path").to_pylist()

@@ -7,7 +7,9 @@ rules that the code follows, left out one at a time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -15,6 +17,7 @@ import indextables.log.cleanup as cleanup_module
 import indextables.log.commit as commit_module
 import indextables.log.create_log as create_module
 import indextables.log.open_snapshot as open_module
+import indextables.log.put_once as put_once_module
 import indextables.log.refresh as refresh_module
 import indextables.log.snapshot as snapshot_module
 from indextables.core import options as opt
@@ -24,13 +27,16 @@ from indextables.log.conflicts import Change, Decision
 from indextables.log.listing import Listing, list_states, list_versions
 from indextables.log.log_cache import LogCache
 from indextables.log.log_paths import version_key
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.table_log import TableLog
+from indextables.storage.store import ObjectMeta, Store, StoredObject
 from sim import planted_rows, planted_states
 from sim.planting import PLANTED, Patch, plant, planted
 from sim.writers import Writer
 
 __all__ = ["PLANTED", "plant", "planted_rows", "planted_states"]
+
+IsOurs = Callable[[StoredObject], bool]
 
 
 @planted(1, "no-revalidation", "race", "overwrite-kept", "removed-dead", "lost-update", "merged-dead")
@@ -48,10 +54,14 @@ def _no_revalidation() -> list[Patch]:
 def _no_read_back() -> list[Patch]:
     """A create without an answer is taken for lost."""
 
-    def read_back(log: TableLog, number: int, txn_id: str) -> str:
-        return "lost"
+    def create(store: Store, key: str, body: bytes, is_ours: IsOurs) -> put_once_module.Outcome:
+        try:
+            store.create(key, body)
+        except StorageError:
+            return put_once_module.Theirs(StoredObject(b"", ObjectMeta(key, 0, 0, None)))
+        return put_once_module.Won()
 
-    return [mock.patch.object(commit_module, "_read_back", read_back)]
+    return [mock.patch.object(commit_module, "create_and_read_back", create)]
 
 
 @planted(
@@ -68,24 +78,27 @@ def _no_read_back() -> list[Patch]:
 )
 def _another_number() -> list[Patch]:
     """While the fate of one number is open the next one is tried."""
-    real = commit_module._create
+    real = commit_module.create_version
 
-    def create(log: TableLog, current: Snapshot, number: int, body: bytes, txn_id: str) -> str:
-        try:
-            log.store.create(version_key(number), body)
-        except StorageError:
-            fate = commit_module._read_back(log, number, txn_id)
-            return fate or real(log, current, number + 1, body, txn_id)
-        return "won"
+    def create(current: LogAtVersion, body: bytes, txn_id: str) -> str:
+        log, number = current.log, current.snapshot.version + 1
+        is_ours = partial(commit_module.has_txn_id, log, txn_id)
+        match put_once_module.create_and_read_back(log.store, version_key(number), body, is_ours):
+            case put_once_module.Won():
+                return "won"
+            case put_once_module.Theirs():
+                return "lost"
+            case _:
+                return real(LogAtVersion(log, replace(current.snapshot, version=number)), body, txn_id)
 
-    return [mock.patch.object(commit_module, "_create", create)]
+    return [mock.patch.object(commit_module, "create_version", create)]
 
 
 @planted(4, "no-reopen", "handles", "stale-read", "acked-hidden", "hidden", "bricked", "broken", "wrong-read")
 def _no_reopen() -> list[Patch]:
     """A snapshot that was not checked for longer than half the safety age is refreshed, not opened."""
 
-    def too_old(log: TableLog, snapshot: Snapshot) -> bool:
+    def too_old(at: LogAtVersion) -> bool:
         return False
 
     return [mock.patch.object(module, "too_old", too_old) for module in (refresh_module, commit_module)]
@@ -125,7 +138,8 @@ def _zero_recreated() -> list[Patch]:
 def _seed_gates() -> list[Patch]:
     """Version files go when they are older than the retention and below the newest checkpoint."""
 
-    def make_plan(log: TableLog, snapshot: Snapshot, **_: bool) -> cleanup_module.Plan:
+    def make_plan(at: LogAtVersion, **_: bool) -> cleanup_module.Plan:
+        log = at.log
         listing = list_versions(log.store, 0)
         listing.states = list_states(log.store, 0)
         newest_checkpoint = max(listing.bases, default=-1)
@@ -172,7 +186,7 @@ def _dropped_applied() -> list[Patch]:
 @planted(11, "stale-cache", "cached", "stale-read", "wrong-travel")
 def _stale_cache() -> list[Patch]:
     """What a process remembers of a table is handed out without a look at the store."""
-    return [mock.patch.object(refresh_module, "refresh", lambda log, snapshot: snapshot)]
+    return [mock.patch.object(refresh_module, "_is_fresh_enough", return_value=True)]
 
 
 @planted(11, "cache-by-path", "successor", "wrong-read", "wrong-time", "time-backwards", "removed-dead")

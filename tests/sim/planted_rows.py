@@ -13,14 +13,14 @@ import indextables.table.build.ingest as ingest_module
 import indextables.table.build.uploads as uploads_module
 import indextables.table.maintain.merge as merge_module
 from indextables.core.errors import CommitOutcomeUnknown, StorageError
-from indextables.log.actions import RemoveAction
+from indextables.log.actions import AddAction, RemoveAction
 from indextables.log.commit import Committed
-from indextables.log.conflicts import Change, MergeGroup
+from indextables.log.conflicts import Change, Rewrite
 from indextables.log.file_entries import paths_in
 from indextables.log.snapshot import Snapshot
-from indextables.log.table_log import TableLog
 from indextables.split.bundle.upload import upload
 from indextables.table.build.uploads import Uploads
+from indextables.table.handle import TableHandle
 from sim.planting import Patch, planted
 
 
@@ -38,24 +38,25 @@ def _unknown_taken_back() -> list[Patch]:
 def _overtaken_anyway() -> list[Patch]:
     """A merge commits the results whose sources are not all live any more, and removes those that are."""
 
-    def live_groups(change: Change, current: Snapshot) -> list[MergeGroup]:
-        live = paths_in(current.files, [source for group in change.groups for source in group.sources])
+    def live_rewrites(change: Change, current: Snapshot) -> list[Rewrite]:
+        live = paths_in(current.files, [source for rewrite in change.rewrites for source in rewrite.sources])
         return [
-            replace(group, sources=tuple(path for path in group.sources if path in live)) for group in change.groups
+            replace(rewrite, sources=tuple(path for path in rewrite.sources if path in live))
+            for rewrite in change.rewrites
         ]
 
-    return [mock.patch.object(conflicts_module, "_live_groups", live_groups)]
+    return [mock.patch.object(conflicts_module, "_live_rewrites", live_rewrites)]
 
 
 @planted(27, "sources-not-looked-at", "merges", "removed-dead")
 def _sources_not_looked_at() -> list[Patch]:
     """A merge removes its sources, whether they are live or not."""
 
-    def remove_actions(paths: list[str], current: Snapshot, data_change: bool, now_ms: int) -> list[RemoveAction]:
-        return [RemoveAction(path=path, deletion_timestamp=now_ms, data_change=data_change) for path in paths]
+    def remove_actions(removes: list[tuple[str, bool]], current: Snapshot, now_ms: int) -> list[RemoveAction]:
+        return [RemoveAction(path=path, deletion_timestamp=now_ms, data_change=changes) for path, changes in removes]
 
     return [
-        mock.patch.object(conflicts_module, "_live_groups", lambda change, current: list(change.groups)),
+        mock.patch.object(conflicts_module, "_live_rewrites", lambda change, current: list(change.rewrites)),
         mock.patch.object(conflicts_module, "_remove_actions", remove_actions),
     ]
 
@@ -152,7 +153,12 @@ def _broken_removed() -> list[Patch]:
 @planted(35, "merge-as-a-change", "merges", "wrong-change")
 def _merge_as_a_change() -> list[Patch]:
     """A merge says that its rows are new."""
-    return [mock.patch.object(merge_module, "Change", lambda **what: Change(**{**what, "data_change": True}))]
+
+    def changing(sources: tuple[str, ...], results: tuple[AddAction, ...], *, data_change: bool) -> Rewrite:
+        assert not data_change
+        return Rewrite(sources, results, data_change=True)
+
+    return [mock.patch.object(merge_module, "Rewrite", changing)]
 
 
 @planted(36, "overwrites-what-it-read", "rows", "overwrite-kept")
@@ -160,10 +166,10 @@ def _overwrites_what_it_read() -> list[Patch]:
     """An overwrite removes what was live when it began to write its rows."""
     real = ingest_module.commit_uploads
 
-    def commit_uploads(log: TableLog, snapshot: Snapshot, change: Change, *what: Any, **more: Any) -> Committed:
+    def commit_uploads(handle: TableHandle, change: Change, *what: Any, **more: Any) -> Committed:
         if change.replace is not None:
-            removes = tuple(conflicts_module._replaced(change.replace, snapshot))
+            removes = tuple(conflicts_module._replaced(change.replace, handle.snapshot))
             change = replace(change, replace=None, removes=removes)
-        return real(log, snapshot, change, *what, **more)
+        return real(handle, change, *what, **more)
 
     return [mock.patch.object(ingest_module, "commit_uploads", commit_uploads)]

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 from unittest import mock
 
 import indextables.log.cleanup as cleanup_module
+import indextables.log.reachability as reachability_module
 import indextables.log.state.checkpoint as checkpoint_module
 import indextables.log.state.collect as collect_module
 import indextables.log.state.write as write_module
 from indextables.log.cleanup import Plan
 from indextables.log.file_entries import Version
 from indextables.log.listing import Listing
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.model import State, manifest_key
 from indextables.log.state.read import decode_state
 from indextables.log.state.writing.delta import Delta
+from indextables.log.state.writing.write_incremental import Rewriting
 from indextables.log.table_log import TableLog
 from indextables.storage.store import ObjectMeta
 from sim.planting import Patch, planted
@@ -28,9 +29,9 @@ def _young_manifests() -> list[Patch]:
     """Manifests that no state names are collected, however young they are."""
     real = collect_module._plan
 
-    def plan(log: TableLog, snapshot: Snapshot) -> Plan:
+    def plan(at: LogAtVersion) -> Plan:
         with mock.patch.object(collect_module, "max", create=True, return_value=0):
-            return real(log, snapshot)
+            return real(at)
 
     return [mock.patch.object(collect_module, "_plan", plan)]
 
@@ -39,8 +40,8 @@ def _young_manifests() -> list[Patch]:
 def _state_on_any_state() -> list[Patch]:
     """A state goes on from the one that its writer stands on, without a look whether that has all its manifests."""
 
-    def grounded(log: TableLog, snapshot: Snapshot) -> tuple[Snapshot, bool]:
-        return snapshot, True
+    def grounded(at: LogAtVersion) -> tuple[LogAtVersion, bool]:
+        return at, True
 
     return [mock.patch.object(checkpoint_module, "_grounded", grounded)]
 
@@ -48,13 +49,13 @@ def _state_on_any_state() -> list[Patch]:
 @planted(20, "selective-clears-all", "states", "wrong-read")
 def _selective_clears_all() -> list[Patch]:
     """A compaction of some manifests drops the tombstones of all."""
-    real = write_module._incremental
+    real = write_module.incremental_state
 
-    def incremental(*arguments: Any) -> State:
-        made, rewrite = real(*arguments), arguments[-1]
-        return replace(made, tombstones=frozenset()) if rewrite else made
+    def incremental_state(at: LogAtVersion, rewriting: Rewriting) -> State:
+        made = real(at, rewriting)
+        return replace(made, tombstones=frozenset()) if rewriting.manifests_to_rewrite else made
 
-    return [mock.patch.object(write_module, "_incremental", incremental)]
+    return [mock.patch.object(write_module, "incremental_state", incremental_state)]
 
 
 @planted(21, "state-skips-a-version", "states", "wrong-read")
@@ -73,7 +74,7 @@ def _forgets(is_forgotten: Callable[[str], bool]) -> list[Patch]:
         state = decode_state(meta.key, log.store.get(meta.key).data, version)
         return {manifest_key(item.path, version) for item in state.manifests if not is_forgotten(item.path)}
 
-    return [mock.patch.object(collect_module, "_named_by", named_by)]
+    return [mock.patch.object(reachability_module, "_manifests_named_by", named_by)]
 
 
 @planted(22, "forgets-shared-paths", "forms", "unreadable", "broken", "broken-state", "snatched")
@@ -99,12 +100,12 @@ def _goes_on_after_damage() -> list[Patch]:
     """A state that cannot be read does not stop the collection, which then knows of no names at all."""
     real = collect_module._plan
 
-    def plan(log: TableLog, snapshot: Snapshot) -> Plan:
-        made = real(log, snapshot)
+    def plan(at: LogAtVersion) -> Plan:
+        made = real(at)
         if made.stopped is None or "cannot be read" not in made.stopped:
             return made
-        with mock.patch.object(collect_module, "_named_by", return_value=set()):
-            return real(log, snapshot)
+        with mock.patch.object(collect_module, "reachable_manifests", return_value=set()):
+            return real(at)
 
     return [mock.patch.object(collect_module, "_plan", plan)]
 

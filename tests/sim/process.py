@@ -25,8 +25,9 @@ from indextables.core.options import Options
 from indextables.core.runtime.threads import Inline
 from indextables.log.log_cache import LogCache
 from indextables.log.open_snapshot import open_log
-from indextables.log.refresh import open_current, read_files, refresh
-from indextables.log.snapshot import Snapshot
+from indextables.log.refresh import open_current, refresh
+from indextables.log.snapshot import LogAtVersion, Snapshot
+from indextables.log.snapshot_files import read_files
 from indextables.log.table_log import TableLog
 from indextables.storage.retrying import Retrying
 from indextables.storage.store import Store
@@ -152,7 +153,7 @@ class Actor:
         held = self.snapshot
         way = self.rng.random()
         if held is not None and way < 0.6:
-            found = self.attempt(began, lambda: refresh(self.log, held))
+            found = self.attempt(began, lambda: refresh(LogAtVersion(self.log, held)))
         elif way < 0.9:
             found = self.attempt(began, lambda: open_current(self.log))
         else:
@@ -172,7 +173,7 @@ class Actor:
 
     def paths(self, began: Began, snapshot: Snapshot) -> list[str] | None:
         """The files of a snapshot, read as readers read them."""
-        found = self.attempt(began, lambda: read_files(self.log, snapshot, None), *NOT_KEPT)
+        found = self.attempt(began, lambda: read_files(LogAtVersion(self.log, snapshot), None), *NOT_KEPT)
         if found is None:
             return None
         if found[0].table_id != snapshot.table_id or found[0].version != snapshot.version:

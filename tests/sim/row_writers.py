@@ -20,6 +20,7 @@ from indextables.core.errors import (
 from indextables.core.types import arrow_to_spark_json
 from indextables.log.open_snapshot import open_log
 from indextables.log.snapshot import Snapshot
+from indextables.table.handle import TableHandle
 from indextables.table.table import Table
 from sim.oracle import Began
 from sim.process import Actor
@@ -27,6 +28,7 @@ from sim.rows_truth import Kind, Operation, RowsTruth
 from sim.simulation import PARTS, Simulation
 from sim.weather import Cut, Weather
 from sim.world import Violation
+from tables import handle_of
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("part", pa.string())])
 
@@ -59,7 +61,7 @@ class RowsSimulation(Simulation):
 
     def _set_the_stage(self) -> None:
         self.create()
-        table = Table(self.direct, open_log(self.direct))
+        table = Table(TableHandle(self.direct, open_log(self.direct)))
         for _ in range(self._appends):
             self.pass_time(30.0)
             operation = self.rows.begin("setup", "append", PARTS)
@@ -98,7 +100,7 @@ class RowWriter(Actor):
         if snapshot is None:
             return
         self.snapshot = None
-        table = Table(self.log, snapshot)
+        table = Table(TableHandle(self.log, snapshot))
         operation = self._plan(self.rng.choice(self.kinds))
         first = len(self.clock.issued)
         try:
@@ -112,7 +114,7 @@ class RowWriter(Actor):
         except Exception as error:
             raise Violation("crashed", f"{self.name}: {''.join(traceback.format_exception(error))}") from error
         else:
-            self.snapshot = table._snapshot
+            self.snapshot = handle_of(table).snapshot
 
     def _plan(self, kind: Kind) -> Operation:
         rng, rows = self.rng, self.sim.rows
@@ -145,7 +147,7 @@ class RowWriter(Actor):
             done = table.append(data)
         else:
             done = table.overwrite(data, where=None if operation.scope == "*" else f"part = '{operation.scope}'")
-        self.oracle.was_acked(self.name, replace(table._snapshot, version=done.version), done.txn_id)
+        self.oracle.was_acked(self.name, replace(handle_of(table).snapshot, version=done.version), done.txn_id)
         if self.oracle.undisturbed(began):
             self.sim.rows.was_acked(operation, done.version)
         self._told(operation, "acked", f"version {done.version} is written")

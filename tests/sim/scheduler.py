@@ -227,6 +227,8 @@ class Scheduler:
 
     def _turn(self, task: Task) -> None:
         request = task.request
+        if task.napping and self.world.now - task.since > LONG_NAP:
+            task.slept = True  # time jumped while the task slept: a short nap became a long one
         task.napping = False
         if request is None:
             task.until = None

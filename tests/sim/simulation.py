@@ -20,7 +20,7 @@ from indextables.log.create_log import create_log
 from indextables.log.log_cache import LogCache
 from indextables.log.log_paths import LOG_DIR, checkpoint_key, version_key
 from indextables.log.open_snapshot import open_log
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.state.model import manifest_key, state_dir, state_key
 from indextables.log.state.read import decode_state
@@ -182,11 +182,12 @@ class Simulation:
         for add in adds:
             self.world.carry_out_put(add.path)
         change = Change(adds=adds)
-        self._staged = commit(self.direct, self._staged or open_log(self.direct), change, operation="WRITE").snapshot
+        at = LogAtVersion(self.direct, self._staged or open_log(self.direct))
+        self._staged = commit(at, change, operation="WRITE").snapshot
         return self._staged
 
     def quick_checkpoint(self) -> None:
-        done = checkpoint(self.direct, self._staged or open_log(self.direct), compact=False)
+        done = checkpoint(LogAtVersion(self.direct, self._staged or open_log(self.direct)), compact=False)
         assert done.written
         self._staged = done.snapshot
 

@@ -19,8 +19,8 @@ from indextables.core.errors import (
 from indextables.core.predicate import parse_predicate
 from indextables.log.actions import AddAction, TxnAction
 from indextables.log.commit import commit
-from indextables.log.conflicts import Change, MergeGroup, MetadataUpdate, Replace
-from indextables.log.snapshot import Snapshot
+from indextables.log.conflicts import Change, MetadataUpdate, Replace, Rewrite
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from sim.oracle import Began
 from sim.process import Actor
 from sim.simulation import PARTS, Simulation
@@ -68,7 +68,7 @@ class Writer(Actor):
         if planned is None:
             return "nothing"
         change, meant = planned
-        uploads = [add.path for add in change.adds] + [add.path for group in change.groups for add in group.results]
+        uploads = [add.path for add in change.new_files]
         if not all(self.upload(path) for path in uploads):
             return "failed"
         if self.rng.random() < self._dawdle:
@@ -95,7 +95,7 @@ class Writer(Actor):
             case "merge" if len(live) > 1:
                 sources = tuple(sorted(self.rng.sample(live, 2)))
                 result = self.new_adds(1)
-                change = Change(groups=(MergeGroup(sources, result),), data_change=False)
+                change = Change(rewrites=(Rewrite(sources, result, data_change=False),))
                 return change, {"merges": {result[0].path: sources}}
         return None
 
@@ -124,8 +124,7 @@ class Writer(Actor):
         first_id = len(self.clock.issued)
         try:
             done = commit(
-                self.log,
-                snapshot,
+                LogAtVersion(self.log, snapshot),
                 change,
                 operation=kind.upper(),
                 parameters=meant,

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.core.types import arrow_to_spark_json
-from indextables.split.bundle.bundle_writer import Pages, RowsCopy, RowsFile, Sealed, read_footer, write_bundle
+from indextables.split.bundle.bundle_reader import Pages, read_footer
+from indextables.split.bundle.bundle_writer import RowsCopy, RowsFile, Sealed, write_bundle
 from indextables.split.bundle.footer import Facts
 from indextables.split.rows.row_reader import Rows
 from indextables.split.rows.row_writer import write_rows

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from indextables.split.bundle.footer import Region
-from indextables.split.cache.cache_directory import _COUNT
 from indextables.split.cache.cache_entry import Wanted, verify_files
+from indextables.split.cache.gate import COUNT
 from indextables.split.cache.index_cache import IndexCache
 from split.cache_support import Split, bundle, plain
 
@@ -153,11 +153,14 @@ def check_remains(root: Path, splits: Sequence[Split]) -> None:
     wanted = {
         each.name: each
         for split in splits
-        for each in (Wanted.of(split.key, split.regions), Wanted.of(split.key, split.regions, split.tails))
+        for each in (
+            Wanted.full(split.key, split.regions),
+            Wanted.without_positions(split.key, split.regions, split.tails),
+        )
     }
     entries = [path.name for path in (root / "entries").iterdir()]
     assert all(verify_files(root / "entries" / name, wanted[name]) for name in entries)
-    count, _ = _COUNT.unpack((root / "gate").read_bytes())
+    count, _ = COUNT.unpack((root / "gate").read_bytes())
     assert count >= sum(wanted[name].bytes for name in entries), "a count is never too low"
     cache = opened(str(root.parent), 2000)
     assert not [*(root / "rooms").iterdir(), *(root / "fetching").iterdir()], "what the dead left is swept"
@@ -166,7 +169,7 @@ def check_remains(root: Path, splits: Sequence[Split]) -> None:
             assert lease.cached
             assert split.is_in(lease.directory)
             assert cache.statistics().bytes <= 2000
-    count, _ = _COUNT.unpack((root / "gate").read_bytes())
+    count, _ = COUNT.unpack((root / "gate").read_bytes())
     assert cache.statistics().bytes <= count <= 2000
 
 

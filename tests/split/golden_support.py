@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.core.runtime.threads import Inline
+from indextables.split.build.split_form import SplitForm
 from indextables.split.build.split_merge import Target, merge
 from indextables.split.cache.index_cache import IndexCache
 from indextables.split.index.doc_mapping import plan_mapping
@@ -89,13 +90,9 @@ def _write() -> None:
         parts = [write(directory, rows(first, 20), PROPERTIES) for first in (0, 20, 40)]
         sources = [reader(directory, key, sealed, SCHEMA, cache) for key, sealed in parts]
         target = Target(
-            schema=SCHEMA,
-            mapping=plan_mapping(SCHEMA, (), PROPERTIES),
+            form=SplitForm(SCHEMA, plan_mapping(SCHEMA, (), PROPERTIES), HEAP, SCHEMA.names, 8),
             partition_values={},
             created_ms=0,
-            heap=HEAP,
-            stats_columns=SCHEMA.names,
-            stats_length=8,
             source=99,
         )
         merged = merge(directory / "merged", sources, target, Inline())

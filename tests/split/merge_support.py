@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from indextables.core.runtime.threads import Inline, Workers
+from indextables.split.build.split_form import SplitForm
 from indextables.split.build.split_merge import Target, merge
 from indextables.split.build.split_writer import LocalSplit
 from indextables.split.bundle.bundle_writer import RowsFile, write_bundle
@@ -65,15 +66,14 @@ def splits_of(directory: Path, data: pa.Table, pieces: int) -> list[SplitReader]
 
 
 def target_of(schema: pa.Schema = SCHEMA, properties: dict[str, str] | None = None, **more: Any) -> Target:
+    bounds = {"stats_columns": set(schema.names), "stats_length": 8}
+    bounds |= {name: more.pop(name) for name in tuple(bounds) if name in more}
+    form = SplitForm(schema, plan_mapping(schema, (), properties or {}), HEAP, **bounds)
     return Target(
         **{
-            "schema": schema,
-            "mapping": plan_mapping(schema, (), properties or {}),
+            "form": form,
             "partition_values": {},
             "created_ms": 1_750_000_000_000,
-            "heap": HEAP,
-            "stats_columns": set(schema.names),
-            "stats_length": 8,
             "source": next(_numbers),
             **more,
         }
@@ -91,7 +91,7 @@ def opened_split(split: LocalSplit, schema: pa.Schema = SCHEMA, cache: IndexCach
 
 
 def path_of(source: SplitReader) -> Path:
-    store: Any = source._store
+    store: Any = source.parts.store
     while not isinstance(store, LocalStore):
         store = store.inner
     return Path(store.root.removeprefix("file://")) / source.key
@@ -99,8 +99,13 @@ def path_of(source: SplitReader) -> Path:
 
 def again(source: SplitReader, store: Any = None, **more: Any) -> SplitReader:
     """Another reader of the same file, with other ideas about it or through another store."""
-    known = {"size": source._size, "footer_start": source._footer_start, "rows": source._known_rows, **more}
-    return open_reader(store or source._store, source.key, None, source._schema, NO_CACHE, **known)
+    known = {
+        "size": source.parts.size,
+        "footer_start": source.parts.footer_start,
+        "rows": source.parts.logged_rows,
+        **more,
+    }
+    return open_reader(store or source.parts.store, source.key, None, source.parts.table_schema, NO_CACHE, **known)
 
 
 def forged(
@@ -115,14 +120,14 @@ def forged(
     path = path_of(source).with_name(f"forged-{source.key}")
     work = path.with_suffix(".forge")
     (work / "index").mkdir(parents=True)
-    write_files(work / "index", Wanted.of(CacheKey("", source.key, 0), footer.index), source.fetch)
+    write_files(work / "index", Wanted.full(CacheKey("", source.key, 0), footer.index), source.warm_up().fetch)
     index(work / "index")
     (work / "rows").write_bytes(rows(bytes(source.pages().read(0, footer.rows_length))))
     known = {field.name: getattr(footer, field.name) for field in msgspec.structs.fields(Facts)}
     changed = facts(Facts(**known))
     files = sorted((work / "index").iterdir())
     sealed = write_bundle(path, [RowsFile(work / "rows", changed.rows)], files, changed)
-    return open_reader(path.parent, path.name, sealed, source._schema, NO_CACHE)
+    return open_reader(path.parent, path.name, sealed, source.parts.table_schema, NO_CACHE)
 
 
 def meta_changed(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]:

@@ -41,7 +41,8 @@ def to_text(node: Node) -> str:
             return f"{_operand(child)}^{factor:f}"
         case All():
             return "*"
-    return _leaf(node)
+        case _:
+            return _leaf(node)
 
 
 def _operand(node: Node) -> str:

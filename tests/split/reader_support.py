@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +13,20 @@ import pyarrow as pa
 
 from indextables.core.predicate import Predicate, evaluate
 from indextables.core.values import to_text
+from indextables.split.build.split_form import SplitForm
 from indextables.split.build.split_writer import write_split
 from indextables.split.bundle.bundle_writer import Sealed
 from indextables.split.cache.index_cache import IndexCache
 from indextables.split.index.doc_mapping import plan_mapping
+from indextables.split.open_splits import OpenSplits, replaced_by
+from indextables.split.plan.costs import COSTS, Costs
 from indextables.split.reader import SplitReader
 from indextables.storage.local import LocalStore
 from indextables.storage.store import Store
 
 HEAP = 15_000_000
+EVERY_INDEX = Costs(small_split_rows=-1, index_is_free=True)
+"""Every index is worth asking, however small its split and however many rows it finds."""
 _numbers = itertools.count(1)
 
 
@@ -36,12 +43,9 @@ def write(
     split = write_split(
         directory,
         data.to_batches(max_chunksize=batch_rows),
-        schema=data.schema,
-        mapping=plan_mapping(data.schema, (), properties or {}),
+        SplitForm(data.schema, plan_mapping(data.schema, (), properties or {}), HEAP, stats_length=stats_length),
         partition_values=partition_values or {},
-        heap=HEAP,
         created_ms=0,
-        stats_length=stats_length,
         source=next(_numbers),
     )
     return split.path.name, split.sealed
@@ -70,6 +74,13 @@ def reader(
             **more,
         },
     )
+
+
+@contextmanager
+def costs_of(costs: Costs = COSTS, **changed: Any) -> Iterator[OpenSplits]:
+    """While entered, splits are opened anew in this process, and read under these costs."""
+    with replaced_by(OpenSplits(replace(costs, **changed))) as splits:
+        yield splits
 
 
 def texts(values: Mapping[str, Any], schema: pa.Schema) -> dict[str, str | None]:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from indextables.split.rows import row_writer as row_files
+from indextables.split.rows import row_writer
 from split.bundle_support import make, open_rows
 
 COUNT = 30_000
@@ -62,7 +62,7 @@ def test_a_run_is_read(columns: list[str] | None, written: tuple[Path, str, Any,
 
 
 def test_a_run_over_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_files, "_FILE_BYTES", 1 << 17)
+    monkeypatch.setattr(row_writer, "_FILE_BYTES", 1 << 17)
     flat = table().drop_columns(["list", "bytes"])
     key, sealed = make(tmp_path, flat)
     assert len(sealed.footer.parts) > 3

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +17,10 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables.core.errors import SplitError
-from indextables.split.rows import block_cache as blocks
+from indextables.split.rows import block_cache
 from indextables.split.rows import row_reader as rows_module
 from indextables.split.rows.block_cache import BLOCK_ROWS, Blocks
+from indextables.split.rows.row_reader import Rows
 from split.bundle_support import make, open_rows
 
 COUNT = 11 * BLOCK_ROWS + 17
@@ -45,10 +48,19 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Any, p
 
 
 @pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> Blocks:
-    fresh = Blocks()
-    monkeypatch.setattr(blocks, "BLOCKS", fresh)
-    return fresh
+def kept() -> Iterator[Blocks]:
+    with keeping(Blocks()) as fresh:
+        yield fresh
+
+
+@contextmanager
+def keeping(blocks: Blocks) -> Iterator[Blocks]:
+    """While entered, this process keeps its blocks there."""
+    before, block_cache.BLOCKS.value = block_cache.BLOCKS.value, blocks
+    try:
+        yield blocks
+    finally:
+        block_cache.BLOCKS.value = before
 
 
 @given(
@@ -67,12 +79,14 @@ def test_rows_are_those_of_the_table(
     questions: list[tuple[set[int], tuple[str, ...]]],
     room: int,
     written: tuple[Path, str, Any, pa.Table],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder, key, sealed, expected = written
-    monkeypatch.setattr(blocks, "BLOCKS", Blocks())
-    monkeypatch.setattr(blocks, "_MOST_BYTES", room)
     rows = open_rows(folder, key, sealed)
+    with keeping(Blocks(most_bytes=room)):
+        check_questions(rows, questions, expected)
+
+
+def check_questions(rows: Rows, questions: list[tuple[set[int], tuple[str, ...]]], expected: pa.Table) -> None:
     for picked, names in questions:
         numbers = np.array(sorted(picked))
         wanted = expected.select(names).take(pa.array(numbers)).combine_chunks()
@@ -124,10 +138,8 @@ def test_splits_of_the_same_place_are_told_apart(tmp_path: Path, kept: Blocks) -
     assert len(kept) == 3
 
 
-def test_many_threads(written: tuple[Path, str, Any, pa.Table], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_threads(written: tuple[Path, str, Any, pa.Table]) -> None:
     folder, key, sealed, _ = written
-    monkeypatch.setattr(blocks, "BLOCKS", Blocks())
-    monkeypatch.setattr(blocks, "_MOST_BYTES", 300_000)
     rows = open_rows(folder, key, sealed)
 
     def work(seed: int) -> list[bool]:
@@ -135,14 +147,12 @@ def test_many_threads(written: tuple[Path, str, Any, pa.Table], monkeypatch: pyt
         questions = [np.sort(generator.choice(COUNT, 5, replace=False)) for _ in range(40)]
         return [rows.take(picked, ["text", "n"]).column("n").to_pylist() == picked.tolist() for picked in questions]
 
-    with ThreadPoolExecutor(6) as pool:
+    with keeping(Blocks(most_bytes=300_000)), ThreadPoolExecutor(6) as pool:
         assert all(right for each in pool.map(work, range(6)) for right in each)
 
 
-def test_no_more_is_kept_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_MOST_BYTES", 100)
-    monkeypatch.setattr(blocks, "_LARGE", 60)
-    kept = Blocks()
+def test_no_more_is_kept_than_fits() -> None:
+    kept = Blocks(most_bytes=100, largest=60)
     for mark in range(5):
         kept.put(mark, SimpleNamespace(nbytes=40))
         kept.put(mark, SimpleNamespace(nbytes=40))

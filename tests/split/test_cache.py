@@ -24,8 +24,8 @@ from indextables.core.errors import CorruptSplit, OptionError, SplitError, Store
 from indextables.core.options import Options
 from indextables.core.runtime.threads import Inline
 from indextables.split.bundle.footer import Region
-from indextables.split.cache import cache_directory as cache_disk
-from indextables.split.cache import cache_entry
+from indextables.split.cache import cache_directory, cache_entry, cache_location
+from indextables.split.cache import gate as gate_module
 from indextables.split.cache.cache_entry import Wanted, parse_name
 from indextables.split.cache.cache_location import open_cache
 from indextables.split.cache.file_lock import try_lock
@@ -60,7 +60,7 @@ def leftovers(root: Path) -> list[str]:
 
 
 def name_of(split: Split) -> str:
-    return Wanted.of(split.key, split.regions).name
+    return Wanted.full(split.key, split.regions).name
 
 
 def test_a_split_is_fetched_once_and_opens(place: Path, tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_whoever_holds_the_download_and_does_not_move_is_passed(place: Path) -> 
 
 
 def test_a_stuck_gate_costs_a_private_directory(place: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_disk, "GATE_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(gate_module, "GATE_PATIENCE_SECONDS", 0.05)
     split, cached = plain(1), plain(2)
     cache = open_at(place)
     cached.lease(cache).release()
@@ -272,7 +272,7 @@ TEXT = st.text(st.characters(), max_size=30)
 def test_any_text_makes_a_safe_name_of_its_own(table: str, path: str, fingerprint: int | str) -> None:
     regions = plain(1).regions
     key = CacheKey(table, path, fingerprint)
-    name = Wanted.of(key, regions).name
+    name = Wanted.full(key, regions).name
     assert parse_name(name) is not None
     assert name.isascii()
     assert len(name) < 100
@@ -282,8 +282,8 @@ def test_any_text_makes_a_safe_name_of_its_own(table: str, path: str, fingerprin
         CacheKey(table, path, f"{fingerprint}0"),
         CacheKey(path + "a", table, fingerprint),
     ):
-        assert Wanted.of(other, regions).name != name
-    assert Wanted.of(key, plain(2).regions).name != name
+        assert Wanted.full(other, regions).name != name
+    assert Wanted.full(key, plain(2).regions).name != name
 
 
 def test_only_the_user_can_read_it(place: Path, tmp_path: Path) -> None:
@@ -430,7 +430,7 @@ def test_a_lock_on_a_file_that_was_deleted_meanwhile_does_not_count(
 
 def test_only_the_entry_that_was_found_damaged_is_thrown_away(place: Path) -> None:
     split = plain(1)
-    disk = cache_disk.CacheDisk(place, 1 << 20, boot="a")
+    disk = cache_directory.CacheDisk(place, 1 << 20, boot="a")
     split.lease(open_at(place)).release()
     damaged = disk.lease(name_of(split))
     assert damaged is not None
@@ -522,10 +522,10 @@ def test_a_count_from_a_crash_is_put_right(place: Path) -> None:
     for split in splits[:2]:
         split.lease(open_at(place, 3000)).release()
     gate = place / "splits-1" / "gate"
-    gate.write_bytes(cache_disk._COUNT.pack(2999, gate.read_bytes()[8:]))
+    gate.write_bytes(gate_module.COUNT.pack(2999, gate.read_bytes()[8:]))
     splits[2].lease(open_at(place, 3000)).release()
     assert names(place) == {name_of(split) for split in splits}
-    assert cache_disk._COUNT.unpack(gate.read_bytes())[0] == 3000
+    assert gate_module.COUNT.unpack(gate.read_bytes())[0] == 3000
 
 
 class FullDisk:
@@ -542,10 +542,20 @@ class FullDisk:
         self.write(path, data, length)
 
 
-def test_a_full_disk_is_freed_of_older_entries(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, int], None]:
+    """`full_disk(root, capacity)`: from now on there is no more room than this under `root`."""
+
+    def fill(root: Path, capacity: int) -> None:
+        monkeypatch.setattr(cache_entry, "_write", FullDisk(root, capacity))
+
+    return fill
+
+
+def test_a_full_disk_is_freed_of_older_entries(place: Path, full_disk: Callable[[Path, int], None]) -> None:
     cache = open_at(place, 100_000)
     splits = [plain(number) for number in range(6)]
-    monkeypatch.setattr(cache_entry, "_write", FullDisk(place, 3000))
+    full_disk(place, 3000)
     for split in splits:
         with split.lease(cache) as lease:
             assert lease.cached
@@ -555,11 +565,11 @@ def test_a_full_disk_is_freed_of_older_entries(place: Path, monkeypatch: pytest.
 
 
 def test_a_full_disk_leads_to_the_temporary_directory(
-    place: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path, scratch: Path, full_disk: Callable[[Path, int], None]
 ) -> None:
     cache = open_at(place, 100_000)
     split = plain(1)
-    monkeypatch.setattr(cache_entry, "_write", FullDisk(place, 500))
+    full_disk(place, 500)
     with split.lease(cache) as lease:
         assert not lease.cached
         assert lease.directory.is_relative_to(scratch)
@@ -570,11 +580,11 @@ def test_a_full_disk_leads_to_the_temporary_directory(
 
 
 def test_no_space_anywhere_is_an_error_that_leaves_nothing(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_disk: Callable[[Path, int], None]
 ) -> None:
     cache = open_at(place, 100_000)
     split = plain(1)
-    monkeypatch.setattr(cache_entry, "_write", FullDisk(tmp_path, 500))
+    full_disk(tmp_path, 500)
     with pytest.raises(SplitError, match=r"split-1\.split of s3://bucket/table needs 1,000 bytes .*No space left"):
         split.lease(cache)
     assert not leftovers(place)
@@ -658,7 +668,7 @@ def test_any_failing_call_gives_the_right_files_or_an_error(tmp_path: Path) -> N
 
 
 def test_the_options_lead_to_one_cache_per_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indextables.split.cache.cache_location._OPEN", {})
+    cache_location._CACHES.renew()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     cache = open_cache(Options({}))
     assert open_cache(Options({"cache.disk.maxBytes": "10G"})) is cache

@@ -18,7 +18,7 @@ from split.cache_support import plain
 
 SPLITS = [plain(number, size) for number, size in enumerate((10, 90, 100, 100, 100, 200, 300, 2000))]
 SPLITS += [plain(number, 100, table="file:///other") for number in range(2)]
-NAMES = [Wanted.of(split.key, split.regions).name for split in SPLITS]
+NAMES = [Wanted.full(split.key, split.regions).name for split in SPLITS]
 SPLIT = st.sampled_from(range(len(SPLITS)))
 
 
@@ -34,6 +34,7 @@ class Cache(RuleBasedStateMachine):
         self.caches: list[IndexCache] = []
         self.used: list[int] = []
         self.leases: list[tuple[int, Lease]] = []
+        self.owners: dict[Lease, IndexCache] = {}
 
     @initialize(bound=st.sampled_from([0, 250, 400, 600]), processes=st.integers(1, 3))
     def begin(self, bound: int, processes: int) -> None:
@@ -70,10 +71,11 @@ class Cache(RuleBasedStateMachine):
             self.make_room(split.bytes)
             self.used.append(number)
         self.leases.append((number, lease))
+        self.owners[lease] = cache
         time.sleep(2e-6)
 
     def held(self) -> list[tuple[int, IndexCache]]:
-        return [(number, lease._cache) for number, lease in self.leases]
+        return [(number, self.owners[lease]) for number, lease in self.leases]
 
     def make_room(self, size: int) -> None:
         in_use = {number for number, _ in self.leases}
@@ -90,7 +92,7 @@ class Cache(RuleBasedStateMachine):
 
     def give_back(self, at: int) -> None:
         number, lease = self.leases.pop(at)
-        cache = lease._cache
+        cache = self.owners.pop(lease)
         lease.release()
         if (number, cache) not in self.held():
             self.used.remove(number)

@@ -144,7 +144,10 @@ def run_storm(tmp_path: Path, *, workers: int, kills: int, seconds: float) -> No
     wanted = {
         each.name: each
         for split, _, _ in known
-        for each in (Wanted.of(split.key, split.regions), Wanted.of(split.key, split.regions, split.tails))
+        for each in (
+            Wanted.full(split.key, split.regions),
+            Wanted.without_positions(split.key, split.regions, split.tails),
+        )
     }
     for entry in (place / "splits-1" / "entries").iterdir():
         assert verify_files(entry, wanted[entry.name])

@@ -15,8 +15,9 @@ import pytest
 
 from indextables.core.errors import CorruptSplit, StorageError
 from indextables.core.predicate import Column, compare
-from indextables.split.bundle.bundle_writer import Pages, Sealed, read_footer, verify_bundle
-from indextables.split.rows import block_cache as blocks
+from indextables.split.bundle.bundle_reader import Pages, read_footer, verify_bundle
+from indextables.split.bundle.bundle_writer import Sealed
+from indextables.split.rows import block_cache
 from indextables.split.rows import row_reader as rows_module
 from indextables.split.rows.row_reader import Rows
 from indextables.storage.local import LocalStore
@@ -51,8 +52,8 @@ FEW = ["id", "score", "level"]
 
 def forget() -> None:
     """What was read before the damage, and would hide it."""
-    rows_module._segment_cache().clear()
-    blocks.BLOCKS = blocks.Blocks()
+    rows_module.segment_cache().clear()
+    block_cache.BLOCKS.renew()
 
 
 def answers(directory: Path, key: str, known: dict[str, int]) -> list[pa.Table]:

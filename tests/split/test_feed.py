@@ -219,7 +219,7 @@ JSON = st.recursive(
 
 def without_nulls(value):
     if isinstance(value, dict):
-        cleaned = {key: without_nulls(part) for key, part in value.items() if "\0" not in key}
+        cleaned = {key: without_nulls(part) for key, part in value.items() if not {"\0", "\1"} & set(key)}
         return {key: part for key, part in cleaned.items() if part is not None}
     if isinstance(value, list):
         return [part for part in map(without_nulls, value) if part is not None]

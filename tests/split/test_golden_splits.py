@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from indextables.core.predicate import parse_predicate
-from indextables.split.bundle.bundle_writer import read_footer, verify_bundle
+from indextables.split.bundle.bundle_reader import read_footer, verify_bundle
 from indextables.split.cache.index_cache import IndexCache
+from indextables.split.plan.costs import COSTS
 from indextables.split.reader import SplitReader
 from indextables.storage.local import LocalStore
 from split.bundle_support import exact
 from split.golden_support import FOLDER, GOLDEN, SCHEMA, rows
-from split.reader_support import brute_force, reader
+from split.reader_support import EVERY_INDEX, brute_force, costs_of, reader
 
 PREDICATES = [
     "id = 7",
@@ -52,15 +53,11 @@ def test_rows(golden: tuple[str, SplitReader]) -> None:
 
 @pytest.mark.parametrize("where", PREDICATES)
 @pytest.mark.parametrize("indexed", [True, False])
-def test_predicates(
-    golden: tuple[str, SplitReader], where: str, indexed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_predicates(golden: tuple[str, SplitReader], where: str, indexed: bool) -> None:
     """Also by the index, which such small splits are normally not asked for."""
     name, split = golden
-    if indexed:
-        monkeypatch.setattr("indextables.split.reader.SMALL", 0)
-        monkeypatch.setattr("indextables.split.reader.narrows", lambda *_: True)
     predicate = parse_predicate(where, SCHEMA)
     wanted = brute_force(rows(*GOLDEN[name]), predicate).column("id").to_pylist()
-    assert [n for batch in split.scan(["id"], predicate) for n in batch.column("id").to_pylist()] == wanted
-    assert split.count(predicate) == len(wanted)
+    with costs_of(EVERY_INDEX if indexed else COSTS):
+        assert [n for batch in split.scan(["id"], predicate) for n in batch.column("id").to_pylist()] == wanted
+        assert split.count(predicate) == len(wanted)

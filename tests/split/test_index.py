@@ -16,7 +16,7 @@ from tantivy import FieldType, Query
 
 from effort import examples
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError
-from indextables.core.runtime.threads import THREADS
+from indextables.core.runtime.threads import IO
 from indextables.split.index import index_merge
 from indextables.split.index.doc_mapping import LONGEST_TERM, STEMMERS, TOKENIZERS, field_name, plan_mapping
 from indextables.split.index.index_files import IndexBuilder, analyzer, open_index
@@ -364,7 +364,7 @@ def test_merging(tmp_path, sources, native, segments):
     assert {path: path.read_bytes() for path in built.files} == before, "the sources stay as they are"
 
 
-@pytest.mark.parametrize("workers", [None, THREADS])
+@pytest.mark.parametrize("workers", [None, IO])
 @pytest.mark.parametrize(("good", "segments"), [(10_000, 5), (144, 6)])
 def test_some_of_fair_size_are_left_alone(tmp_path, monkeypatch, workers, good, segments):
     monkeypatch.setattr(index_merge, "FAIR_SEGMENT", 20)

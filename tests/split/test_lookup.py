@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from indextables.core.predicate import TRUE, ColumnBounds, evaluate, parse_predicate
+from indextables.core.predicate import TRUE, ColumnBounds, Predicate, evaluate, parse_predicate
 from indextables.split.index.doc_mapping import plan_mapping
-from indextables.split.plan import column_lookup as lookup
-from indextables.split.plan.column_lookup import Columns, KeptNumbers, Numbers
+from indextables.split.plan.column_lookup import ColumnLookup, KeptNumbers, Numbers
+from indextables.split.plan.costs import COSTS
 from indextables.split.plan.predicate_plan import fold
 
 SCHEMA = pa.schema(
@@ -61,9 +62,19 @@ def test_rows_in_runs(
     assert found.dtype == np.int64
 
 
+class Columns:
+    """The columns of a table, and the names of those that were read."""
+
+    def __init__(self, lookup: ColumnLookup, bounds: dict[str, ColumnBounds]) -> None:
+        self.lookup, self.bounds = lookup, bounds
+
+    def look_up(self, predicate: Predicate) -> tuple[Any, Predicate] | None:
+        return self.lookup.look_up(predicate, self.bounds)
+
+
 def columns(table: pa.Table, kept: KeptNumbers, read: list[str], properties: dict[str, str] | None = None) -> Columns:
     stored = {"day": pa.int32(), "at": pa.int64()}
-    facts = {
+    bounds = {
         name: ColumnBounds(min(known), max(known))
         for name in table.column_names
         if (known := [value for value in table.column(name).to_pylist() if value is not None])
@@ -73,7 +84,8 @@ def columns(table: pa.Table, kept: KeptNumbers, read: list[str], properties: dic
         read.append(name)
         return table.column(name).combine_chunks().cast(stored.get(name, table.schema.field(name).type))
 
-    return Columns(kept, "split", table.num_rows, plan_mapping(SCHEMA, (), properties or {}), facts, numbers)
+    mapping = plan_mapping(SCHEMA, (), properties or {})
+    return Columns(ColumnLookup(kept, "split", table.num_rows, mapping, numbers, COSTS), bounds)
 
 
 def logs(count: int) -> pa.Table:
@@ -169,15 +181,15 @@ def test_threads_that_want_the_same_column_read_it_once() -> None:
         return Numbers(pa.array([1, 2]))
 
     with ThreadPoolExecutor(threads) as pool:
-        waiting = [pool.submit(kept.read, "slow", slow) for _ in range(threads - 1)]
+        waiting = [pool.submit(kept.get_or_load, "slow", slow) for _ in range(threads - 1)]
         assert begun.wait(30)
-        other = pool.submit(kept.read, "other", lambda: Numbers(pa.array([3])))
+        other = pool.submit(kept.get_or_load, "other", lambda: Numbers(pa.array([3])))
         assert other.result(30).nbytes == 8  # it did not wait for the slow one
         go_on.set()
         found = [each.result(30) for each in waiting]
     assert reads == ["slow"]
     assert all(each is found[0] for each in found)
-    assert not kept._turns
+    assert not kept._guard.value.turns
 
 
 def test_a_column_that_cannot_be_read_is_tried_again() -> None:
@@ -186,14 +198,13 @@ def test_a_column_that_cannot_be_read_is_tried_again() -> None:
 
     kept = KeptNumbers()
     with pytest.raises(OSError, match="gone"):
-        kept.read("id", fail)
-    assert kept.read("id", lambda: Numbers(pa.array([1]))).nbytes == 8
-    assert not kept._turns
+        kept.get_or_load("id", fail)
+    assert kept.get_or_load("id", lambda: Numbers(pa.array([1]))).nbytes == 8
+    assert not kept._guard.value.turns
 
 
-def test_no_more_is_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup, "_MOST_BYTES", 1_000)
-    kept = KeptNumbers()
+def test_no_more_is_kept_than_allowed() -> None:
+    kept = KeptNumbers(1_000)
     for mark in range(5):
         kept.put(mark, Numbers(pa.array(range(50), pa.int64())))
         kept.put(mark, Numbers(pa.array(range(50), pa.int64())))

@@ -20,14 +20,12 @@ import predicate_data as data
 from effort import examples
 from indextables.core.errors import IndexTablesError, StorageError, StoreUnavailable
 from indextables.core.predicate import parse_predicate
-from indextables.core.runtime.threads import THREADS, Inline, Workers
-from indextables.split import open_splits as opened
-from indextables.split import reader
-from indextables.split.build import split_merge as merge_module
-from indextables.split.build.split_merge import BrokenSource
+from indextables.core.runtime.threads import IO, Inline, Workers
+from indextables.split import open_splits
+from indextables.split.build.split_merge import BrokenSource, PartSizes
 from indextables.split.build.split_writer import LocalSplit
 from indextables.split.build.statistics import Statistics, Summary, merged_summary
-from indextables.split.bundle.bundle_writer import read_footer, verify_bundle
+from indextables.split.bundle.bundle_reader import read_footer, verify_bundle
 from indextables.split.bundle.footer import Facts, Source
 from indextables.split.cache.index_cache import IndexCache
 from indextables.split.reader import SplitReader
@@ -49,19 +47,19 @@ from split.merge_support import (
     splits_of,
     target_of,
 )
-from split.reader_support import all_of_it, brute_force
+from split.reader_support import EVERY_INDEX, all_of_it, brute_force, costs_of
 from table.written_support import files_end_at, left_in
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened, "OPEN", opened.OpenSplits())
+def fresh() -> None:
+    open_splits.close_all()
 
 
 @pytest.fixture
-def ask_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "SMALL", -1)
-    monkeypatch.setattr(reader, "narrows", lambda *_: True)
+def ask_indexes() -> Iterator[None]:
+    with costs_of(EVERY_INDEX):
+        yield
 
 
 @pytest.fixture
@@ -89,7 +87,7 @@ QUESTIONS = ["id = 5", "id IN (0, 13, 29, 77)", "id >= 28", "text = 'row number 
 
 
 class TestRows:
-    @pytest.mark.parametrize("workers", [Inline(), THREADS])
+    @pytest.mark.parametrize("workers", [Inline(), IO])
     @pytest.mark.parametrize("pieces", [1, 3, 12])
     @pytest.mark.usefixtures("ask_indexes")
     def test_come_out_in_order_and_are_found(self, tmp_path: Path, out: Path, workers: Workers, pieces: int) -> None:
@@ -121,16 +119,13 @@ class TestRows:
 
     @pytest.mark.parametrize("large", [1, 10, 15, 16, 100])
     @pytest.mark.usefixtures("ask_indexes")
-    def test_row_files_of_a_good_size_are_copied(
-        self, tmp_path: Path, out: Path, large: int, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(merge_module, "LARGE_PART", large)
+    def test_row_files_of_a_good_size_are_copied(self, tmp_path: Path, out: Path, large: int) -> None:
         sizes = [15, 2, 3, 15, 15, 1]
         starts = np.cumsum([0, *sizes])
         sources = [
             split_of(tmp_path, some(size, start)) for size, start in zip(sizes, starts[:-1].tolist(), strict=True)
         ]
-        split = merged_of(out, sources)
+        split = merged_of(out, sources, target_of(part_sizes=PartSizes(large=large)))
         check(split, some(51))
         parts = [part.rows for part in split.sealed.footer.parts]
         assert parts == ([15, 5, 15, 15, 1] if 3 < large <= 15 else sizes if large == 1 else [51])
@@ -145,22 +140,18 @@ class TestRows:
         assert all_of_it(opened_split(split), SCHEMA, where).column("id").to_pylist() == [0, 16, 18, 21, 50]
 
     @pytest.mark.parametrize(("most", "parts"), [(5, [4] * 5), (4, [20])])
-    def test_there_are_never_too_many_row_files(
-        self, tmp_path: Path, out: Path, most: int, parts: list[int], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(merge_module, "FAIR_PART", 3)
-        monkeypatch.setattr(merge_module, "MOST_PARTS", most)
-        split = merged_of(out, splits_of(tmp_path, some(20), 5))
+    def test_there_are_never_too_many_row_files(self, tmp_path: Path, out: Path, most: int, parts: list[int]) -> None:
+        target = target_of(part_sizes=PartSizes(fair=3, most=most))
+        split = merged_of(out, splits_of(tmp_path, some(20), 5), target)
         check(split, some(20))
         assert [part.rows for part in split.sealed.footer.parts] == parts
 
     @pytest.mark.usefixtures("ask_indexes")
-    def test_of_merged_splits(self, tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_of_merged_splits(self, tmp_path: Path, out: Path) -> None:
         sources = splits_of(tmp_path, some(40), 6)
         first = opened_split(merged_of(tmp_path / "first", sources[:3]))
         second = opened_split(merged_of(tmp_path / "second", sources[3:5]))
-        monkeypatch.setattr(merge_module, "LARGE_PART", 10)
-        split = merged_of(out, [first, sources[5], second])
+        split = merged_of(out, [first, sources[5], second], target_of(part_sizes=PartSizes(large=10)))
         rows = pa.concat_tables([some(20), some(7, 33), some(13, 20)])
         check(split, rows)
         footer = split.sealed.footer
@@ -187,7 +178,7 @@ class TestFacts:
         assert footer.null_counts == {"id": 0, "text": 4, "score": 0, "at": 0, "tags": 0}
         assert (footer.min_values["text"], footer.max_values["text"]) == ("row numb", "row numc")
         assert footer.uncompressed_bytes == sum(source.footer.uncompressed_bytes for source in sources)
-        assert footer.doc_mapping == sources[0].footer.doc_mapping == target.mapping.to_json()
+        assert footer.doc_mapping == sources[0].footer.doc_mapping == target.form.mapping_json
         assert footer.engines == sources[0].footer.engines
 
     @pytest.mark.usefixtures("ask_indexes")
@@ -247,13 +238,11 @@ def test_random_splits_equal_brute_force(cache: IndexCache, source: st.DataObjec
     rows = [row for piece in pieces for row in piece]
     properties = source.draw(st.sampled_from([{}, WORDS, {"indexing.lookupfields": "id,score,at"}]))
     predicates = source.draw(st.lists(data.predicates(data.SCHEMA.names, rows), min_size=10, max_size=10))
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader, "SMALL", -1)
-        patch.setattr(reader, "narrows", lambda *_: True)
-        patch.setattr(merge_module, "LARGE_PART", source.draw(st.sampled_from([1, 4, 100])))
+    with tempfile.TemporaryDirectory() as folder, costs_of(EVERY_INDEX):
+        part_sizes = PartSizes(large=source.draw(st.sampled_from([1, 4, 100])))
         directory = Path(folder)
         splits = [split_of(directory, data.to_table(piece), properties) for piece in pieces]
-        split = merged_of(directory / "out", splits, target_of(data.SCHEMA, properties))
+        split = merged_of(directory / "out", splits, target_of(data.SCHEMA, properties, part_sizes=part_sizes))
         found = opened_split(split, data.SCHEMA, cache)
         whole = data.to_table(rows)
         assert_same(all_of_it(found, data.SCHEMA), whole)
@@ -282,7 +271,7 @@ class TestIndexedAnew:
         split = merged_of(out, sources, target)
         check(split, some(10))
         check_indexed_anew(split, target.source, 10)
-        assert split.sealed.footer.doc_mapping == target.mapping.to_json()
+        assert split.sealed.footer.doc_mapping == target.form.mapping_json
         where = parse_predicate("text = 'row number 5 of 2' OR id = 1", SCHEMA)
         assert all_of_it(opened_split(split), SCHEMA, where).column("id").to_pylist() == [1, 5]
 
@@ -353,7 +342,7 @@ def one_document_less(meta: dict[str, Any]) -> None:
 
 FORGERIES: dict[str, Callable[[SplitReader], SplitReader]] = {
     "the log has another count": lambda source: again(source, rows=7),
-    "the log has another size": lambda source: again(source, size=source._size + 1),
+    "the log has another size": lambda source: again(source, size=source.parts.size + 1),
     "missing": lambda source: (path_of(source).unlink(), again(source))[1],
     "empty": lambda source: damaged(source, bytearray.clear),
     "cut in the rows": lambda source: damaged(source, lambda content: content.__delitem__(slice(100, None))),
@@ -397,7 +386,7 @@ class TestBrokenSources:
     def test_are_blamed_and_nothing_is_left(self, tmp_path: Path, out: Path, how: str) -> None:
         first, second, third = splits_of(tmp_path, some(9), 3)
         bad = FORGERIES[how](second)
-        opened.OPEN = opened.OpenSplits()
+        open_splits.close_all()
         check_blamed(out, [first, bad, third], bad)
         check(merged_of(out, [first, third]), pa.concat_tables([some(3), some(3, 6)]))
 
@@ -409,20 +398,19 @@ class TestBrokenSources:
             if wanted and name != "rows":
                 continue  # indexes are not read then
             for at in (offset, offset + length // 2, offset + length - 1):
-                opened.OPEN = opened.OpenSplits()
+                open_splits.close_all()
                 bad = damaged(again(second), flip(at))
                 check_blamed(out, [first, bad], bad, **wanted)
                 path_of(second).write_bytes(whole)
 
     @pytest.mark.parametrize("large", [1, 100])
     def test_a_file_that_goes_away_in_between(
-        self, tmp_path: Path, out: Path, wanted: dict[str, Any], large: int, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, out: Path, wanted: dict[str, Any], large: int
     ) -> None:
-        monkeypatch.setattr(merge_module, "LARGE_PART", large)
         first, second = splits_of(tmp_path, some(6), 2)
         assert second.footer.rows == 3
         path_of(second).unlink()
-        check_blamed(out, [first, second], second, **wanted)
+        check_blamed(out, [first, second], second, **wanted, part_sizes=PartSizes(large=large))
 
     def test_a_column_of_another_type(self, tmp_path: Path, out: Path) -> None:
         other = pa.table({"id": pa.array([1], pa.int32())})
@@ -437,19 +425,16 @@ class TestBrokenSources:
 class TestOtherFailures:
     @pytest.mark.parametrize("verb", ["get_range", "get_ranges"])
     @pytest.mark.parametrize("large", [1, 100])
-    def test_of_the_store_are_not_the_source_s_fault(
-        self, tmp_path: Path, out: Path, verb: str, large: int, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(merge_module, "LARGE_PART", large)
+    def test_of_the_store_are_not_the_source_s_fault(self, tmp_path: Path, out: Path, verb: str, large: int) -> None:
         first, second = splits_of(tmp_path, some(6), 2)
 
         def fail(*_: Any) -> Any:
             raise StoreUnavailable("the network")
 
-        bad = again(second, Hooked(second._store, **{verb: fail}))
-        bad.__dict__["footer"] = second.footer
+        bad = again(second, Hooked(second.parts.store, **{verb: fail}))
+        bad.parts.__dict__["footer"] = second.footer
         with pytest.raises(StoreUnavailable, match="the network"):
-            merged_of(out, [first, bad])
+            merged_of(out, [first, bad], target_of(part_sizes=PartSizes(large=large)))
         assert left_in(out) == []
 
     @pytest.mark.parametrize(
@@ -475,12 +460,12 @@ class TestOtherFailures:
     def test_of_a_disk_that_is_really_full(self, tmp_path: Path, out: Path, size: int, wanted: dict[str, Any]) -> None:
         sources = splits_of(tmp_path, some(3000), 3)
         with files_end_at(size), pytest.raises(IndexTablesError) as raised:
-            merged_of(out, sources, target_of(**wanted), THREADS)
+            merged_of(out, sources, target_of(**wanted), IO)
         assert not isinstance(raised.value, BrokenSource)
         assert left_in(out) == []
         check(merged_of(out, sources, target_of(**wanted)), some(3000))
 
-    @pytest.mark.parametrize("workers", [Inline(), THREADS])
+    @pytest.mark.parametrize("workers", [Inline(), IO])
     @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
     def test_an_interrupt(
         self, tmp_path: Path, out: Path, wanted: dict[str, Any], workers: Workers, error: type[BaseException]

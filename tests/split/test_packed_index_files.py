@@ -28,14 +28,14 @@ def region(packed: bytes = PACKED, **lies: int) -> Region:
 
 def written(directory: Path, found: Region, packed: bytes = PACKED) -> bytes:
     directory.mkdir(exist_ok=True)
-    write_files(directory, Wanted.of(KEY, [found]), lambda _: [packed])
+    write_files(directory, Wanted.full(KEY, [found]), lambda _: [packed])
     return (directory / found.name).read_bytes()
 
 
 def test_a_packed_file_is_unpacked_and_verified(tmp_path: Path) -> None:
     found = region()
     assert written(tmp_path, found) == DATA
-    wanted = Wanted.of(KEY, [found])
+    wanted = Wanted.full(KEY, [found])
     assert wanted.bytes == len(DATA) == found.size
     assert has_files(tmp_path, wanted)
     assert verify_files(tmp_path, wanted)
@@ -79,4 +79,4 @@ def test_the_cache_counts_the_bytes_on_disk(tmp_path: Path) -> None:
 def test_a_packed_file_has_no_tail() -> None:
     whole = region()
     with pytest.raises(CorruptSplit, match=r"a tail of 0a\.idx"):
-        Wanted.of(KEY, [whole], [Region("0a.idx", whole.length - 4, 4, 0)])
+        Wanted.without_positions(KEY, [whole], [Region("0a.idx", whole.length - 4, 4, 0)])

@@ -48,8 +48,9 @@ from indextables.split.index.doc_mapping import DocMapping, plan_mapping
 from indextables.split.index.index_files import IndexBuilder, open_index
 from indextables.split.index.index_merge import merge_indexes
 from indextables.split.index.row_numbers import count_of, few_rows_of, rows_of
-from indextables.split.plan import column_queries as plan_leaf
-from indextables.split.plan.predicate_plan import IndexPlan, IndexView, fold, plan_predicate, rows_worth_taking
+from indextables.split.plan.costs import COSTS
+from indextables.split.plan.index_view import IndexView
+from indextables.split.plan.predicate_plan import IndexPlan, fold, plan_predicate, rows_worth_taking
 
 PREFIX = "spark.indextables.indexing."
 HEAP = 15_000_000
@@ -82,6 +83,10 @@ class Built:
         assert [rows[place] for place in left] == wanted, f"the residual is {plan.residual}: {predicate}"
         assert count_of(self.view.searcher, plan.query, split="s") == len(rows) <= plan.at_most
         return plan
+
+    def costing(self, **changed: Any) -> Built:
+        """The same index under other costs."""
+        return replace(self, view=replace(self.view, costs=replace(self.view.costs, **changed)))
 
     def knowing_less(self) -> Built:
         """The same without what the footer may or may not say."""
@@ -190,8 +195,8 @@ def pool(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.parametrize("few_terms", [0, 1000])
-def test_every_leaf_agrees_with_brute_force(pool: Built, few_terms: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_leaf, "FEW_TERMS", few_terms)
+def test_every_leaf_agrees_with_brute_force(pool: Built, few_terms: int) -> None:
+    pool = pool.costing(listed_terms=few_terms)
     some = slice(None) if EFFORT > 1 else slice(few_terms % 3, None, 3)
     for number, leaf in enumerate(list(pool_leaves())[some]):
         (pool if number % 2 else pool.knowing_less()).check(leaf)
@@ -222,8 +227,8 @@ def test_strings_with_few_terms_are_answered_exactly(pool: Built) -> None:
     assert all(pool.check(leaf).exact for leaf in pool_leaves(["text"]))
 
 
-def test_wide_dictionaries_are_asked_for_points_and_prefixes_only(pool: Built, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_leaf, "FEW_TERMS", 0)
+def test_wide_dictionaries_are_asked_for_points_and_prefixes_only(pool: Built) -> None:
+    pool = pool.costing(listed_terms=0)
     column = data.column("text")
     for leaf in (compare(column, "=", "ab"), member(column, ["ab", "b"]), like(column, "ab%"), like(column, "ab")):
         plan = pool.check(leaf)
@@ -247,12 +252,12 @@ def test_random_tables_and_predicates(source: st.DataObject) -> None:
     pieces = [rows[a:b] for a, b in itertools.pairwise([0, *cuts, len(rows)])]
     properties = source.draw(st.sampled_from([{}, LOOKUP]))
     predicates = source.draw(st.lists(data.predicates(NAMES, rows), min_size=15, max_size=15))
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+    with tempfile.TemporaryDirectory() as folder:
         built = build(Path(folder), [data.to_table(piece, NAMES) for piece in pieces], properties)
         for predicate in predicates:
-            patch.setattr(plan_leaf, "FEW_TERMS", source.draw(st.sampled_from([0, 1000])))
-            built.check(predicate)
-            built.knowing_less().check(predicate)
+            costing = built.costing(listed_terms=source.draw(st.sampled_from([0, 1000])))
+            costing.check(predicate)
+            costing.knowing_less().check(predicate)
 
 
 def test_doubles_of_every_size_are_found_by_equality(tmp_path: Path) -> None:
@@ -296,7 +301,7 @@ def test_long_lists_on_fast_fields_are_few_ranges_around_them(tmp_path: Path) ->
     assert built.check(member(column, range(0, 500, 7))).query is None
     assert built.knowing_less().check(member(column, range(0, 500, 7))).query is not None
     plan = built.check(member(column, clustered))
-    assert repr(plan.query).count("RangeQuery") == plan_leaf.MOST_RANGES
+    assert repr(plan.query).count("RangeQuery") == COSTS.most_ranges
     assert not plan.exact
     assert len(built.rows(plan)) == len(clustered) + 2
     many = Or(tuple(And((compare(column, ">", n * 20), compare(column, "<", n * 20 + 3))) for n in range(20)))
@@ -317,13 +322,13 @@ def test_what_must_hold_without_the_index_is_left_over(pool: Built) -> None:
     assert pool.plan(Not(In(data.column("id"), (Literal(1, pa.int64()),), has_null=True))).at_most == 0
 
 
-def test_strings_that_are_too_long_for_a_term(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strings_that_are_too_long_for_a_term(tmp_path: Path) -> None:
     texts = ["a" * 65_530, "a" * 65_531, "é" * 40_000, "a", "", None, "b"]
     built = build(tmp_path, [pa.table({"text": texts})])
     column = data.column("text")
     assert built.view.inexact == {"text"}
     for few_terms in (0, 1000):
-        monkeypatch.setattr(plan_leaf, "FEW_TERMS", few_terms)
+        built = built.costing(listed_terms=few_terms)
         for text in (*texts[:5], "b", "c", "é" * 39_000, "a" * 70_000):
             for op in data.OPS:
                 built.check(compare(column, op, text))
@@ -338,9 +343,8 @@ def test_strings_that_are_too_long_for_a_term(tmp_path: Path, monkeypatch: pytes
     assert short.check(compare(column, "=", "a" * 65_531)).at_most == 0
 
 
-def test_a_prefix_that_all_rows_have_is_not_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_leaf, "FEW_TERMS", 0)
-    built = build(tmp_path, [pa.table({"text": ["user-1", "user-22", "user-3"]})])
+def test_a_prefix_that_all_rows_have_is_not_looked_up(tmp_path: Path) -> None:
+    built = build(tmp_path, [pa.table({"text": ["user-1", "user-22", "user-3"]})]).costing(listed_terms=0)
     bounded, built = (
         replace(built, view=replace(built.view, bounds={"text": ("user-1", "user-4")})),
         built.knowing_less(),
@@ -355,9 +359,10 @@ def test_a_prefix_that_all_rows_have_is_not_looked_up(tmp_path: Path, monkeypatc
     assert bounded.check(Not(like(column, "user-%"))).at_most == 0
 
 
-def test_a_prefix_longer_than_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_leaf, "FEW_TERMS", 0)
-    built = build(tmp_path, [pa.table({"text": ["é" * 100 + "a", "é" * 100 + "b", "é" * 99, "é"]})])
+def test_a_prefix_longer_than_is_looked_up(tmp_path: Path) -> None:
+    built = build(tmp_path, [pa.table({"text": ["é" * 100 + "a", "é" * 100 + "b", "é" * 99, "é"]})]).costing(
+        listed_terms=0
+    )
     assert not built.check(like(data.column("text"), "é" * 100 + "a%")).exact
     assert built.check(like(data.column("text"), "é" * 100 + "%")).exact
 
@@ -626,7 +631,7 @@ def test_like_with_every_part_of_a_pattern(tmp_path: Path, monkeypatch: pytest.M
     built = build(tmp_path, [pa.table({"text": texts})])
     column = data.column("text")
     for few_terms in (0, 1000):
-        monkeypatch.setattr(plan_leaf, "FEW_TERMS", few_terms)
+        built = built.costing(listed_terms=few_terms)
         for text in filter(None, texts):
             escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
             for pattern in (escaped, escaped + "%", escaped + "_", "%" + escaped, escaped + "%b"):

@@ -7,6 +7,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 import predicate_data as data
 from effort import examples
+from forked import true_in_child
 from indextables.core.errors import CorruptSplit, ObjectNotFound, SplitError
 from indextables.core.predicate import (
     NULL,
@@ -33,20 +35,21 @@ from indextables.core.predicate import (
     parse_predicate,
 )
 from indextables.core.types import arrow_to_spark_json
-from indextables.split import open_splits as opened
-from indextables.split import reader
+from indextables.split import open_splits
 from indextables.split.bundle.bundle_writer import RowsFile, Sealed, write_bundle
 from indextables.split.bundle.footer import Facts, Source
 from indextables.split.cache.index_cache import IndexCache
 from indextables.split.index.doc_mapping import plan_mapping
 from indextables.split.index.index_files import IndexBuilder
 from indextables.split.index.index_merge import merge_indexes
+from indextables.split.open_splits import OpenSplits
+from indextables.split.plan.costs import Costs
 from indextables.split.reader import SplitReader
 from indextables.split.rows.row_writer import write_rows
 from indextables.storage.local import LocalStore
 from indextables.storage.testing.counting import Counting
 from split.bundle_support import assert_same, make
-from split.reader_support import HEAP, all_of_it, brute_force, texts, write
+from split.reader_support import EVERY_INDEX, HEAP, all_of_it, brute_force, costs_of, texts, write
 from split.reader_support import reader as open_reader
 
 PREFIX = "spark.indextables.indexing."
@@ -62,16 +65,16 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> IndexCache:
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+def fresh() -> None:
     """Nothing is open from the test before."""
-    monkeypatch.setattr(opened, "OPEN", opened.OpenSplits())
+    open_splits.close_all()
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small() -> Iterator[None]:
     """Every index is worth asking."""
-    monkeypatch.setattr(reader, "SMALL", -1)
-    monkeypatch.setattr(reader, "narrows", lambda *_: True)
+    with costs_of(EVERY_INDEX):
+        yield
 
 
 @given(source=st.data())
@@ -101,16 +104,14 @@ def test_scan_and_count_equal_brute_force(cache: IndexCache, source: st.DataObje
     predicates = source.draw(st.lists(data.predicates(data.SCHEMA.names, rows), min_size=10, max_size=10))
     columns = source.draw(st.permutations(data.SCHEMA.names))[: source.draw(st.integers(0, len(data.SCHEMA)))]
     partition = {"day": day, "flag": flag}
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader, "SMALL", source.draw(st.sampled_from([-1, -1, 8192]), label="small"))
-        if source.draw(st.booleans(), label="ask every index"):
-            patch.setattr(reader, "narrows", lambda *_: True)
-        patch.setattr(
-            "indextables.split.plan.predicate_plan.FEW_ROWS",
-            source.draw(st.sampled_from([0, 3, 100]), label="few rows"),
-        )
-        patch.setattr(reader, "_BATCH_BYTES", source.draw(st.sampled_from([1, 1 << 26])))
-        patch.setattr(reader, "_LEAST_ROWS", 4)
+    costs = Costs(
+        small_split_rows=source.draw(st.sampled_from([-1, -1, 8192]), label="small"),
+        index_is_free=source.draw(st.booleans(), label="ask every index"),
+        few_rows=source.draw(st.sampled_from([0, 3, 100]), label="few rows"),
+        scan_batch_bytes=source.draw(st.sampled_from([1, 1 << 26])),
+        least_batch_rows=4,
+    )
+    with tempfile.TemporaryDirectory() as folder, costs_of(costs):
         key, sealed = write(
             Path(folder), table.select(kept), properties, partition_values=texts(partition, data.SCHEMA), batch_rows=7
         )
@@ -251,7 +252,7 @@ class TestReads:
         assert split.count(predicate) == share * logs.rows
         assert sum(batch.num_rows for batch in split.scan(["day"], predicate)) == share * logs.rows
         assert logs.reads == before + 1
-        assert len(opened.OPEN) == 2, "the footer and the schema of the rows, but no index"
+        assert len(open_splits.OPEN.value) == 2, "the footer and the schema of the rows, but no index"
 
     def test_an_opened_split_is_not_opened_again(self, logs: Logs) -> None:
         predicate = logs.predicate("id = 4711")
@@ -311,7 +312,7 @@ class TestReads:
         """And where a column of numbers would not do."""
         split, predicate = logs.reader(), logs.predicate(text)
         assert split.count(predicate) == brute_force(logs.table, predicate).num_rows
-        assert opened.OPEN.has_index(logs.store, logs.key, logs.sealed.footer, logs.cache) is asked
+        assert split.parts.index_is_open is asked
 
     def test_no_index_for_small_splits(self, tmp_path: Path) -> None:
         table = pa.table({"id": list(range(8192))})
@@ -321,13 +322,8 @@ class TestReads:
         assert open_reader(tmp_path, key, sealed, table.schema, cache).count(predicate) == 1
         assert cache.statistics().misses == 0
 
-    def test_no_more_splits_are_open_than_allowed(
-        self, tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(opened, "_MOST_FOOTERS", 3)
-        monkeypatch.setattr(opened, "_MOST_ROWS", 2)
-        monkeypatch.setattr(opened, "_MOST_INDEXES", 2)
-        monkeypatch.setattr(opened, "OPEN", opened.OpenSplits())
+    def test_no_more_splits_are_open_than_allowed(self, tmp_path: Path) -> None:
+        opened = OpenSplits(EVERY_INDEX, footers=3, rows=2, indexes=2)
         store, cache = LocalStore(tmp_path), IndexCache(tmp_path / "cache", 1)
         schema = pa.schema([("id", pa.string())])
         splits = [
@@ -336,6 +332,7 @@ class TestReads:
                 *write(tmp_path, pa.table({"id": [*map(str, [n, n, 5, *range(100, 300)])]}, schema)),
                 schema,
                 cache,
+                opened=opened,
             )
             for n in range(6)
         ]
@@ -344,7 +341,7 @@ class TestReads:
                 predicate = compare(Column(("id",), pa.string()), "=", str(n))
                 assert split.count(predicate) == 2 + (n == 5)
                 assert [batch.num_rows for batch in split.scan(["id"], predicate)] == [2 + (n == 5)]
-        assert len(opened.OPEN) == 7
+        assert len(opened) == 7
 
 
 def test_many_threads_open_a_split_once(logs: Logs) -> None:
@@ -490,7 +487,7 @@ class TestWhatIsWrong:
             broken = bytearray(whole)
             broken[at] ^= 1 << int(chance.integers(8))
             (tmp_path / key).write_bytes(broken)
-            opened.OPEN = opened.OpenSplits()
+            open_splits.close_all()
             split_reader = open_reader(
                 LocalStore(tmp_path), key, sealed, table.schema, IndexCache(None, 0, scratch=tmp_path / "s")
             )
@@ -537,10 +534,7 @@ def test_splits_that_were_merged(cache: IndexCache, source: st.DataObject) -> No
     pieces = [data.to_table(piece, names) for piece in (rows[:cut], rows[cut:])]
     predicates = source.draw(st.lists(data.predicates(names, rows), min_size=10, max_size=10))
     whole = pa.concat_tables(pieces)
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader, "SMALL", -1)
-        patch.setattr(reader, "narrows", lambda *_: True)
-        patch.setattr("indextables.split.plan.predicate_plan.MOST_SHARE", 1.0)
+    with tempfile.TemporaryDirectory() as folder, costs_of(EVERY_INDEX, most_share=1.0):
         key, sealed = merged(Path(folder), pieces)
         split = open_reader(Path(folder), key, sealed, whole.schema, cache)
         for predicate in predicates:
@@ -575,14 +569,11 @@ def merged(directory: Path, pieces: list[pa.Table]) -> tuple[str, Sealed]:
     return "merged.split", write_bundle(directory / "merged.split", parts, built.files, about)
 
 
-def test_wide_rows_come_a_few_at_a_time(
-    tmp_path: Path, cache: IndexCache, small: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wide_rows_come_a_few_at_a_time(tmp_path: Path, cache: IndexCache) -> None:
     table = pa.table({"id": list(range(1000)), "blob": ["x" * 1000] * 1000})
     key, sealed = write(tmp_path, table)
-    monkeypatch.setattr(reader, "_BATCH_BYTES", 300_000)
-    monkeypatch.setattr("indextables.split.plan.predicate_plan.MOST_SHARE", 1.0)
-    split = open_reader(tmp_path, key, sealed, table.schema, cache)
+    opened = OpenSplits(replace(EVERY_INDEX, scan_batch_bytes=300_000, most_share=1.0))
+    split = open_reader(tmp_path, key, sealed, table.schema, cache, opened=opened)
 
     def sizes(batches: Iterator[pa.RecordBatch]) -> list[int]:
         return [batch.num_rows for batch in batches]
@@ -596,8 +587,5 @@ def test_wide_rows_come_a_few_at_a_time(
 
 def test_a_child_process_opens_its_own(logs: Logs) -> None:
     assert logs.reader().count(logs.predicate("id = 4711")) == 1
-    before = opened.OPEN
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if opened.OPEN is not before and len(opened.OPEN) == 0 else 1)
-    assert os.waitpid(child, 0)[1] == 0
+    before = open_splits.OPEN.value
+    assert true_in_child(lambda: open_splits.OPEN.value is not before and len(open_splits.OPEN.value) == 0)

@@ -36,10 +36,11 @@ from indextables.core.predicate import (
     member,
 )
 from indextables.core.types import spark_json_to_arrow
-from indextables.split.bundle.bundle_writer import Pages, RowsCopy, read_footer
+from indextables.split.bundle.bundle_reader import Pages, read_footer
+from indextables.split.bundle.bundle_writer import RowsCopy
 from indextables.split.bundle.footer import Part
 from indextables.split.rows import row_reader as rows_module
-from indextables.split.rows import row_writer as row_files
+from indextables.split.rows import row_writer
 from indextables.split.rows.row_reader import Rows
 from indextables.split.rows.row_writer import write_rows
 from indextables.storage.local import LocalStore
@@ -449,7 +450,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_files, "_BLOCK_BYTES", 20_000)
+    monkeypatch.setattr(row_writer, "_BLOCK_BYTES", 20_000)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -468,7 +469,7 @@ def test_wide_rows_are_spread_over_files(tmp_path: Path) -> None:
 
 
 def test_a_file_ends_at_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_files, "_FILE_BYTES", 1_000_000)
+    monkeypatch.setattr(row_writer, "_FILE_BYTES", 1_000_000)
     table = numbers(100_000)
     key, sealed = make(tmp_path, table)
     parts = sealed.footer.parts
@@ -478,7 +479,7 @@ def test_a_file_ends_at_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_many_small_rows_stay_in_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_files, "_BLOCK_BYTES", 500_000)
+    monkeypatch.setattr(row_writer, "_BLOCK_BYTES", 500_000)
     for batch_rows in (1000, 8192, 100_000):
         _, sealed = make(tmp_path, numbers(100_000).to_batches(batch_rows), numbers(0).schema)
         assert len(sealed.footer.parts) == 1
@@ -597,10 +598,10 @@ def test_errors_of_the_store_arrive_as_they_are(verb: str, tmp_path: Path) -> No
     assert calls >= 1
     for at in range(1, calls + 1):
         for fault, kind in ((Fault.FAIL_BEFORE, StoreUnavailable), (Fault.DIE_BEFORE, Died)):
-            rows_module._cache.clear()
+            rows_module.segment_cache().clear()
             with pytest.raises(kind):
                 read(Faulty(LocalStore(tmp_path), Plan(at, fault)))
-        rows_module._cache.clear()
+        rows_module.segment_cache().clear()
         rows = Rows(Pages(Faulty(LocalStore(tmp_path), Plan(at, Fault.FAIL_BEFORE)), key, footer), footer, key)
         with pytest.raises(StoreUnavailable):
             again(rows)

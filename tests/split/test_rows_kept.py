@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import os
-import signal
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from indextables.split import reader
-from indextables.split.cache import cache_location as cache_open
+from forked import true_in_child
+from indextables.split.cache import cache_location
 from indextables.split.cache.index_cache import IndexCache
-from indextables.split.rows import row_reader as rows
+from indextables.split.rows import projection, row_reader
 from split.bundle_support import make, open_rows
 from split.reader_support import reader as open_reader
 from split.reader_support import write
@@ -28,15 +26,15 @@ def test_selections_of_columns_are_bounded(tmp_path: Path) -> None:
         taken = opened.take([3, 50], names)
         assert taken.schema.names == list(names)
         assert taken.column(0).to_pylist() == [3, 50]
-        assert len(opened._selections) <= rows._MOST_SELECTIONS
+        assert len(opened._selections) <= row_reader._MOST_SELECTIONS
 
 
-def test_shapes_of_batches_are_bounded(tmp_path: Path) -> None:
+def test_projections_are_bounded(tmp_path: Path) -> None:
     key, sealed = write(tmp_path, WIDE)
     split = open_reader(tmp_path, key, sealed, WIDE.schema, IndexCache(tmp_path / "cache", 1 << 30))
     for names in itertools.permutations(WIDE.schema.names, 3):
         assert split.take([99], names).to_pylist() == [dict.fromkeys(names, 99)]
-        assert len(split._shapes) <= reader._MOST_SHAPES
+        assert len(split.parts.adapter._projections) <= projection._MOST_PROJECTIONS
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -44,15 +42,15 @@ def test_a_child_does_not_wait_for_locks_of_its_parent(tmp_path: Path) -> None:
     """Another thread may hold them at the moment of the fork, and does not exist in the child."""
     key, sealed = make(tmp_path, WIDE)
     assert open_rows(tmp_path, key, sealed).take([5], ["c0"]).to_pylist() == [{"c0": 5}]
-    before = rows._cache
-    with rows._cache_lock, cache_open._OPEN_LOCK:
-        child = os.fork()
-        if child == 0:
-            signal.alarm(20)  # ends the child where it hangs
-            fresh = rows._cache is None and not cache_open._OPEN
-            taken = open_rows(tmp_path, key, sealed).take([7], ["c0"]).to_pylist()
-            cache_open._open(tmp_path / "cache", 1 << 20)
-            os._exit(0 if fresh and taken == [{"c0": 7}] else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert before is not None
-    assert rows._cache is before
+    before = row_reader.segment_cache()
+    segments, caches = row_reader._SEGMENTS, cache_location._CACHES
+
+    def use_both() -> bool:
+        fresh = not segments.value and not caches.value
+        taken = open_rows(tmp_path, key, sealed).take([7], ["c0"]).to_pylist()
+        cache_location._open(tmp_path / "cache", 1 << 20)
+        return fresh and taken == [{"c0": 7}]
+
+    with segments.value._guard.value.lock, caches.value._guard.value.lock:
+        assert true_in_child(use_both)
+    assert row_reader.segment_cache() is before

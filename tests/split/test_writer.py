@@ -12,9 +12,10 @@ import pytest
 
 from indextables.core.errors import IndexTablesError, ObjectExists, SchemaError, StorageError
 from indextables.core.types import spark_json_to_arrow
+from indextables.split.build.split_form import SplitForm
 from indextables.split.build.split_writer import LocalSplit, write_split
 from indextables.split.bundle import upload as upload_module
-from indextables.split.bundle.bundle_writer import read_footer, verify_bundle
+from indextables.split.bundle.bundle_reader import read_footer, verify_bundle
 from indextables.split.bundle.upload import upload
 from indextables.split.index.doc_mapping import DocMapping, plan_mapping
 from indextables.split.index.index_files import open_index
@@ -51,14 +52,13 @@ def some(rows: int, first: int = 0) -> pa.RecordBatch:
 
 
 def write(directory: Path, batches: Any, **more: Any) -> LocalSplit:
+    looks = {name: more.pop(name) for name in ("schema", "mapping", "stats_columns", "stats_length") if name in more}
+    form = SplitForm(**({"schema": SCHEMA, "mapping": MAPPING, "heap": HEAP} | looks))
     given: dict[str, Any] = {
-        "schema": SCHEMA,
-        "mapping": MAPPING,
         "partition_values": {"day": "2024-01-31", "host": None},
-        "heap": HEAP,
         "created_ms": 1_750_000_000_000,
     }
-    return write_split(directory, batches, **(given | more))
+    return write_split(directory, batches, form, **(given | more))
 
 
 def test_rows_index_and_footer_of_one_pass(tmp_path: Path) -> None:

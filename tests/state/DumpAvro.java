@@ -1,11 +1,13 @@
 // Prints every record of Avro files as one line of JSON, read by Java's own Avro: a reader that shares nothing with ours.
 //
-//     java -cp <jars of avro, jackson, zstd-jni, snappy-java, …> DumpAvro.java file…
+//     java -cp <jars of janino, avro, jackson, zstd-jni, snappy-java, …> org.codehaus.janino.SimpleCompiler DumpAvro.java DumpAvro file…
+//
+// Janino, the compiler in Spark's jars, compiles it, because a Java that only runs programs has no compiler. Janino knows neither
+// lambdas nor the types of generic arguments: hence the casts.
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.File;
 import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,11 +20,11 @@ import org.apache.avro.generic.IndexedRecord;
 public class DumpAvro {
     public static void main(String[] names) throws Exception {
         ObjectMapper json = new ObjectMapper();
-        PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+        PrintStream out = new PrintStream(System.out, false, "UTF-8");
         for (String name : names) {
-            GenericDatumReader<Object> records = new GenericDatumReader<>();
-            try (DataFileReader<Object> reader = new DataFileReader<>(new File(name), records)) {
-                Map<String, Object> header = new LinkedHashMap<>();
+            DataFileReader reader = new DataFileReader(new File(name), new GenericDatumReader());
+            try {
+                Map header = new LinkedHashMap();
                 header.put("file", name);
                 header.put("codec", reader.getMetaString("avro.codec"));
                 header.put("schema", json.readTree(reader.getMetaString("avro.schema")));
@@ -31,27 +33,36 @@ public class DumpAvro {
                 while (reader.hasNext()) {
                     out.println(json.writeValueAsString(plain(reader.next())));
                 }
+            } finally {
+                reader.close();
             }
         }
         out.flush();
     }
 
     private static Object plain(Object value) {
-        if (value instanceof IndexedRecord record) {
-            Map<String, Object> fields = new LinkedHashMap<>();
-            for (Schema.Field field : record.getSchema().getFields()) {
+        if (value instanceof IndexedRecord) {
+            IndexedRecord record = (IndexedRecord) value;
+            Map fields = new LinkedHashMap();
+            for (Object each : record.getSchema().getFields()) {
+                Schema.Field field = (Schema.Field) each;
                 fields.put(field.name(), plain(record.get(field.pos())));
             }
             return fields;
         }
-        if (value instanceof Map<?, ?> map) {
-            Map<String, Object> items = new LinkedHashMap<>();
-            map.forEach((key, item) -> items.put(key.toString(), plain(item)));
+        if (value instanceof Map) {
+            Map items = new LinkedHashMap();
+            for (Object each : ((Map) value).entrySet()) {
+                Map.Entry entry = (Map.Entry) each;
+                items.put(entry.getKey().toString(), plain(entry.getValue()));
+            }
             return items;
         }
-        if (value instanceof List<?> list) {
-            List<Object> items = new ArrayList<>();
-            list.forEach(item -> items.add(plain(item)));
+        if (value instanceof List) {
+            List items = new ArrayList();
+            for (Object item : (List) value) {
+                items.add(plain(item));
+            }
             return items;
         }
         return value instanceof CharSequence ? value.toString() : value;

@@ -8,7 +8,7 @@ MUTANTS: tuple[Mutant, ...] = (
     # Reading Avro
     Mutant(
         "empty-manifest-has-no-first-record",
-        "log/avro/manifest.py",
+        "log/avro/manifest_readers.py",
         "if records and field.name not in records[0]:",
         "if field.name not in records[0]:",
         tests(READER, "test_read_empty_manifest"),
@@ -43,7 +43,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "maps-keep-one-entry",
-        "log/avro/manifest.py",
+        "log/avro/manifest_readers.py",
         "[list(value.items()) if isinstance",
         "[list(value.items())[:1] if isinstance",
         tests(READER, "test_read_with_partition_values"),
@@ -57,14 +57,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "checksum-not-compared",
-        "log/state/live_files.py",
+        "log/state/load_manifest.py",
         "if item.checksum is not None and item.checksum != checksum(data):",
         "if False:",
         tests(READER, "test_read_corrupted_manifest"),
     ),
     Mutant(
         "fewer-entries-are-fine",
-        "log/state/live_files.py",
+        "log/state/load_manifest.py",
         "if container.count != item.num_entries:",
         "if container.count > item.num_entries:",
         tests(READER, "test_read_truncated_manifest"),
@@ -72,29 +72,29 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "manifests-one-after-the-other",
         "log/state/live_files.py",
-        "        tables = log.side_by_side(\n            [partial(load",
-        "        tables = (lambda calls: [call() for call in calls])(\n            [partial(load",
+        "loaded = log.side_by_side([partial(load, item) for item in items])",
+        "loaded = [load(item) for item in items]",
         tests(READER, "test_parallel_manifest_read"),
     ),
     Mutant(
         "added-at-the-states-version",
-        "log/state/write.py",
+        "log/state/writing/write_incremental.py",
         "[v for _, v, _ in added]",
         "[snapshot.version for _ in added]",
         (*tests(READER, "test_filter_by_added_at_version"), *tests(STATE, "test_state_manifest_version_bounds")),
     ),
     Mutant(
         "added-at-the-states-time",
-        "log/state/write.py",
+        "log/state/writing/write_incremental.py",
         "[t for _, _, t in added]",
         "[snapshot.timestamp for _ in added]",
         tests(READER, "test_filter_by_added_at_timestamp"),
     ),
     Mutant(
         "every-manifest-may-hold-everything",
-        "log/state/live_files.py",
-        "    return may_match(where, manifest_bounds(item.bounds, schema, typed=item.typed))",
-        "    return True",
+        "log/state/load_manifest.py",
+        "        return may_match(self.where, manifest_bounds(item.bounds, self.schema, typed=item.typed))",
+        "        return True",
         (
             *tests(READER, "test_filter_by_partition"),
             *tests(
@@ -107,25 +107,11 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     Mutant(
-        "keys-do-not-matter-to-layouts",
-        "log/avro/layout.py",
-        "                self._fix((begin, end))\n",
-        "",
-        ("test_alike.py::test_too_many_layouts_are_given_up",),
-    ),
-    Mutant(
-        "layouts-are-known-by-their-width",
-        "log/avro/alike.py",
-        "            if not len(columns):\n                yield",
-        "            if True:\n                yield",
-        ("test_alike.py::test_layouts_of_one_width",),
-    ),
-    Mutant(
         "texts-are-taken-for-numbers",
         "log/avro/record_lengths.py",
         "    return bool(fits) and all(fits)\n",
         "    return bool(fits)\n",
-        ("test_alike.py::test_a_field_of_another_type_is_left_to_others",),
+        ("test_column_reader.py::test_a_field_of_another_type_is_left_to_others",),
     ),
     Mutant(
         "runs-of-texts-never-end",
@@ -133,6 +119,34 @@ MUTANTS: tuple[Mutant, ...] = (
         "    return int(others.argmax()) if others.any() else most\n",
         "    return most\n",
         ("test_tombstone_filter.py::test_runs_end_where_another_length_stands",),
+    ),
+    Mutant(
+        "blocks-are-bounded-by-their-first-partition",
+        "log/state/block_bounds.py",
+        "(ordered[first], ordered[last]) if last < known else None",
+        "(ordered[first], ordered[first]) if last < known else None",
+        ("test_block_bounds.py::test_every_partition_of_a_block_is_found",),
+    ),
+    Mutant(
+        "values-that-cannot-be-read-are-within-bounds",
+        "log/state/block_bounds.py",
+        "    known = len(values) - values.null_count  # nulls are sorted last\n",
+        "    known = len(values)\n",
+        ("test_block_bounds.py::TestNote::test_a_value_that_cannot_be_read_takes_the_bounds_of_its_block",),
+    ),
+    Mutant(
+        "every-block-is-decoded",
+        "log/state/load_manifest.py",
+        "    blocks = None if bounds is None else bounds.that_may_hold(question.where, question.schema)\n",
+        "    blocks = None\n",
+        ("test_block_bounds.py::test_one_partition_decodes_few_blocks",),
+    ),
+    Mutant(
+        "any-path-names-its-partition",
+        "log/state/block_bounds.py",
+        "        _spells(directory, columns, values)\n",
+        "        True\n",
+        ("test_block_bounds.py::test_a_newer_entry_in_another_partition_is_never_passed_over",),
     ),
     # Writing Avro
     Mutant(
@@ -234,16 +248,16 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "length-of-something-else",
-        "log/state/write.py",
+        "log/state/writing/write_manifests.py",
         "        length=len(data),\n",
         "        length=entries.nbytes,\n",
         tests(WRITER, "test_manifest_file_size_estimation"),
     ),
     Mutant(
         "manifests-share-a-name",
-        "log/state/write.py",
-        'f"manifests/manifest-{log.clock.uuid()}.avro"',
-        'f"manifests/manifest-{snapshot.version}-{entries.num_rows}.avro"',
+        "log/state/writing/write_manifests.py",
+        'f"{LOG_DIR}/manifests/manifest-{log.clock.uuid()}.avro"',
+        'f"{LOG_DIR}/manifests/manifest-{len(data)}.avro"',
         (*tests(WRITER, "test_concurrent_writes"), *tests(ERRORS, "test_partial_manifest_write")),
     ),
     # Other writers' schemas
@@ -263,9 +277,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "absent-fields-are-errors",
-        "log/avro/manifest.py",
-        "    if field.nullable:\n        return nothing",
-        "    if False:\n        return nothing",
+        "log/avro/manifest_readers.py",
+        "    if field.nullable:\n        return all_null",
+        "    if False:\n        return all_null",
         tests(EVOLUTION, "test_read_old_schema_with_new_reader"),
     ),
     Mutant(

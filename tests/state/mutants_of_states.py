@@ -43,51 +43,51 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "oldest-version-is-the-newest",
-        "log/state/write.py",
+        "log/state/writing/write_manifests.py",
         'min_added_at_version=versions["min"].as_py(),',
         'min_added_at_version=versions["max"].as_py(),',
         tests(STATE, "test_state_manifest_version_bounds"),
     ),
     Mutant(
         "newest-version-of-a-manifest-is-its-oldest",
-        "log/state/write.py",
+        "log/state/writing/write_manifests.py",
         'max_added_at_version=versions["max"].as_py(),',
         'max_added_at_version=versions["min"].as_py(),',
         tests(STREAMING, "test_manifest_version_filtering"),
     ),
     Mutant(
         "dead-files-are-counted",
-        "log/state/write.py",
+        "log/state/writing/write_incremental.py",
         "num_files=sum(item.live_entry_count for item in items),",
         "num_files=sum(item.num_entries for item in items),",
         tests(STATE, "test_state_manifest_num_files"),
     ),
     Mutant(
         "replaced-bytes-are-counted-twice",
-        "log/state/write.py",
-        "total_bytes=base.total_bytes - removed_bytes - replaced +",
+        "log/state/writing/write_incremental.py",
+        "total_bytes=base.total_bytes - removed_bytes - replaced_bytes +",
         "total_bytes=base.total_bytes - removed_bytes +",
         tests(STATE, "test_state_manifest_total_bytes"),
     ),
     Mutant(
         "tombstones-hide-nothing",
         "log/state/live_files.py",
-        "dead=Dead(self._state.tombstones)",
-        "dead=Dead(())",
+        "TombstoneFilter(self._state.tombstones)",
+        "TombstoneFilter(())",
         (*tests(STATE, "test_apply_tombstones"), *tests(PRUNING, "test_partition_pruning_with_tombstones")),
     ),
     Mutant(
         "what-is-added-is-dead",
-        "log/state/write.py",
-        "tombstones = frozenset(dead) - dropped - delta.added.keys()",
-        "tombstones = frozenset(dead) - dropped | delta.added.keys()",
+        "log/state/writing/write_incremental.py",
+        "return frozenset(self.tombstoned) - (rewritten - elsewhere) - self.delta.added.keys()",
+        "return frozenset(self.tombstoned) - (rewritten - elsewhere) | self.delta.added.keys()",
         tests(STATE, "test_empty_tombstones"),
     ),
     Mutant(
         "ten-thousand-tombstones-at-most",
         "log/state/live_files.py",
-        "dead=Dead(self._state.tombstones)",
-        "dead=Dead(sorted(self._state.tombstones)[:10_000])",
+        "TombstoneFilter(self._state.tombstones)",
+        "TombstoneFilter(sorted(self._state.tombstones)[:10_000])",
         tests(STATE, "test_large_tombstone_list"),
     ),
     # Incremental states
@@ -100,9 +100,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "removals-leave-no-tombstone",
-        "log/state/write.py",
-        "dead = base.tombstones | (delta.removed & present)",
-        "dead = base.tombstones",
+        "log/state/writing/write_incremental.py",
+        "tombstoned = base.tombstones | (delta.removed & in_base)",
+        "tombstoned = base.tombstones",
         (
             *tests(INCREMENTAL, "test_incremental_remove_files", "test_incremental_mixed_add_remove"),
             *tests(COMPACTION, "test_compaction_performance_70k"),
@@ -117,21 +117,21 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "every-manifest-is-rewritten",
-        "log/state/write.py",
-        "        if number in rewrite:\n",
+        "log/state/writing/write_incremental.py",
+        "        if number in rewriting.manifests_to_rewrite:\n",
         "        if True:\n",
         tests(INCREMENTAL, "test_manifest_reuse"),
     ),
     Mutant(
         "old-entries-of-what-is-added-again-stay",
-        "log/state/write.py",
-        "rewrite = {number for number, paths in located.items() if not delta.added.keys().isdisjoint(paths)}",
-        "rewrite: set[int] = set()",
+        "log/state/writing/write_incremental.py",
+        "to_rewrite = {n for n, paths in paths_by_manifest.items() if not delta.added.keys().isdisjoint(paths)}",
+        "to_rewrite: set[int] = set()",
         tests(INCREMENTAL, "test_manifest_reuse_with_partial_overlap"),
     ),
     Mutant(
         "a-state-with-the-number-before",
-        "log/state/write.py",
+        "log/state/writing/write_manifests.py",
         "        version=snapshot.version,\n        created_at",
         "        version=snapshot.version - 1,\n        created_at",
         tests(INCREMENTAL, "test_state_version_increment"),
@@ -153,9 +153,9 @@ MUTANTS: tuple[Mutant, ...] = (
     # Compaction
     Mutant(
         "compaction-at-twice-the-threshold",
-        "log/state/write.py",
-        "if len(dead) / files_before > log.options[opt.STATE_COMPACTION_TOMBSTONE_THRESHOLD]:",
-        "if len(dead) / files_before > 2 * log.options[opt.STATE_COMPACTION_TOMBSTONE_THRESHOLD]:",
+        "log/state/writing/write_incremental.py",
+        "> log.options[opt.STATE_COMPACTION_TOMBSTONE_THRESHOLD]:\n",
+        "> 2 * log.options[opt.STATE_COMPACTION_TOMBSTONE_THRESHOLD]:\n",
         tests(COMPACTION, "test_compaction_trigger_by_tombstone_ratio"),
     ),
     Mutant(
@@ -181,16 +181,16 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "compaction-keeps-tombstones",
-        "log/state/write.py",
+        "log/state/writing/write_compacted.py",
         "        frozenset(),\n        num_files=files.num_rows +",
-        '        getattr(getattr(snapshot.file_set.base, "state", None), "tombstones", frozenset()),\n'
+        '        getattr(getattr(at.snapshot.file_set.base, "state", None), "tombstones", frozenset()),\n'
         "        num_files=files.num_rows +",
         tests(COMPACTION, "test_compaction_produces_clean_state"),
     ),
     Mutant(
         "the-dead-stay-in-manifests-that-stay",
         "log/state/writing/manifest_reuse.py",
-        'len(dead.rows(entries.column("path"))) > 0',
+        'len(unfit.rows(entries.column("path"))) > 0',
         "False",
         (
             "test_manifest_reuse.py::test_what_is_removed_is_gone_and_the_rest_stays",
@@ -214,16 +214,16 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "bytes-that-stay-are-not-counted",
-        "log/state/write.py",
-        "(kept.total_bytes if kept else 0)",
-        "0",
+        "log/state/writing/write_compacted.py",
+        " + reused_bytes,",
+        ",",
         ("test_manifest_reuse.py::test_files_of_one_partition_touch_one_manifest",),
     ),
     Mutant(
         "a-hash-is-proof-of-death",
         "log/state/tombstone_filter.py",
-        "            dead[maybe] = same.to_numpy(zero_copy_only=False)\n",
-        "            dead[maybe] = True\n",
+        "            hidden[maybe] = same.to_numpy(zero_copy_only=False)\n",
+        "            hidden[maybe] = True\n",
         ("test_tombstone_filter.py::test_paths_that_end_alike",),
     ),
     Mutant(
@@ -242,8 +242,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "one-file-a-manifest",
-        "log/state/write.py",
-        "cut_evenly(ordered, starts, log.options[opt.STATE_ENTRIES_PER_MANIFEST])",
+        "log/state/writing/write_manifests.py",
+        "cut_evenly(ordered, starts, at.log.options[opt.STATE_ENTRIES_PER_MANIFEST])",
         "cut_evenly(ordered, starts, 1)",
         tests(COMPACTION, "test_compaction_merges_small_manifests"),
     ),
@@ -271,15 +271,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "always-compacted",
         "log/state/write.py",
-        "if compact or _too_fragmented(log, base, delta):",
+        "if compact or _too_fragmented(at.log, base, delta):",
         "if True:",
         (*tests(COMPACTION, "test_compaction_skips_clean_state"), *tests(MIGRATION, "test_write_after_upgrade")),
     ),
     Mutant(
         "the-loser-believes-it-won",
         "log/state/write.py",
-        "return StateWritten(found, kind, ours=found == state)",
-        "return StateWritten(state, kind)",
+        "return StateWritten(found, kind, ours=False)",
+        "return StateWritten(found, kind)",
         tests(COMPACTION, "test_concurrent_compaction"),
     ),
     Mutant(
@@ -294,8 +294,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "no-bounds-are-written",
-        "log/state/write.py",
-        "bounds=partition_bounds(entries, snapshot.schema, snapshot.metadata.partition_columns),",
+        "log/state/writing/write_manifests.py",
+        "bounds=partition_bounds(entries, schema, columns),",
         "bounds=None,",
         (
             *tests(COMPACTION, "test_compaction_computes_partition_bounds"),
@@ -304,9 +304,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "selective-compaction-clears-all-tombstones",
-        "log/state/write.py",
-        "tombstones = frozenset(dead) - dropped - delta.added.keys()",
-        "tombstones = frozenset() if rewrite else frozenset(dead) - delta.added.keys()",
+        "log/state/writing/write_incremental.py",
+        "return frozenset(self.tombstoned) - (rewritten - elsewhere) - self.delta.added.keys()",
+        "return frozenset() if rewritten else frozenset(self.tombstoned) - self.delta.added.keys()",
         tests(
             COMPACTION,
             "TestSelective::test_only_the_tombstones_of_what_was_rewritten_are_dropped",
@@ -316,9 +316,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "selective-compaction-keeps-all-tombstones",
-        "log/state/write.py",
-        "tombstones = frozenset(dead) - dropped - delta.added.keys()",
-        "tombstones = frozenset(dead) - delta.added.keys()",
+        "log/state/writing/write_incremental.py",
+        "return frozenset(self.tombstoned) - (rewritten - elsewhere) - self.delta.added.keys()",
+        "return frozenset(self.tombstoned) - self.delta.added.keys()",
         tests(COMPACTION, "TestSelective::test_only_the_tombstones_of_what_was_rewritten_are_dropped"),
     ),
 )

@@ -67,9 +67,11 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "no-bounds-no-files",
-        "log/state/live_files.py",
-        "    return may_match(where, manifest_bounds(item.bounds, schema, typed=item.typed))",
-        "    return bool(item.bounds) and may_match(where, manifest_bounds(item.bounds, schema, typed=item.typed))",
+        "log/state/load_manifest.py",
+        "        return may_match(self.where, manifest_bounds(item.bounds, self.schema, typed=item.typed))",
+        "        return bool(item.bounds) and may_match(\n"
+        "            self.where, manifest_bounds(item.bounds, self.schema, typed=item.typed)\n"
+        "        )",
         tests(PRUNING, "test_no_pruning_without_bounds", "test_mixed_bounds_and_no_bounds"),
     ),
     Mutant(
@@ -114,7 +116,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the-first-piece-is-all",
-        "log/state/write.py",
+        "log/state/writing/write_compacted.py",
         "[piece for gap in pieces for piece in gap]",
         "[piece.slice(1) for gap in pieces for piece in gap]",
         tests(MIGRATION, "test_upgrade_preserves_all_files"),
@@ -143,8 +145,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the-protocol-is-not-committed",
         "log/state/checkpoint.py",
-        'snapshot = commit(log, snapshot, change, operation="UPGRADE PROTOCOL").snapshot',
-        "snapshot = replace(snapshot, protocol=_upgraded(snapshot.protocol))",
+        'at = LogAtVersion(log, commit(at, change, operation="UPGRADE PROTOCOL").snapshot)',
+        "at = LogAtVersion(log, replace(at.snapshot, protocol=_upgraded(at.snapshot.protocol)))",
         tests(MIGRATION, "test_upgrade_from_v2_to_v4"),
     ),
     Mutant(
@@ -207,7 +209,7 @@ MUTANTS: tuple[Mutant, ...] = (
     # Errors
     Mutant(
         "a-manifest-that-vanished-is-fatal",
-        "log/refresh.py",
+        "log/snapshot_files.py",
         "except (ObjectNotFound, CorruptLog) as error:",
         "except CorruptLog as error:",
         (*tests(ERRORS, "test_read_missing_manifest"), "test_fallback.py::test_a_manifest_that_vanishes_after_opening"),
@@ -222,15 +224,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "another-tables-state-is-as-good",
         "log/state/write.py",
-        "if found.metadata is not None and found.metadata.id != snapshot.table_id:",
+        "if found.metadata is not None and found.metadata.id != at.snapshot.table_id:",
         "if False:",
         tests(ERRORS, "test_concurrent_state_update"),
     ),
     Mutant(
         "our-own-state-is-not-recognised",
         "log/state/write.py",
-        "return StateWritten(found, kind, ours=found == state)",
-        "return StateWritten(found, kind, ours=False)",
+        "lambda found: found.data == body",
+        "lambda found: False",
         tests(ERRORS, "test_commit_state_unknown"),
     ),
     Mutant(
@@ -249,9 +251,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "waits-do-not-grow",
-        "log/state/write.py",
-        "log.options[opt.STATE_RETRY_BASE_DELAY_MS] * 2**attempt",
-        "log.options[opt.STATE_RETRY_BASE_DELAY_MS]",
+        "core/clock.py",
+        "self.base_ms * 2 ** min(attempt, _MOST_DOUBLINGS)",
+        "self.base_ms",
         tests(ERRORS, "test_storage_exception"),
     ),
     # Garbage
@@ -292,16 +294,16 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "collection-gives-up-when-a-state-vanishes",
-        "log/state/collect.py",
+        "log/cleanup.py",
         "        except ObjectNotFound as gone:\n",
         "        except ZeroDivisionError as gone:\n",
         tests(GARBAGE, "test_concurrent_cleanup"),
     ),
     Mutant(
         "collection-forgets-shared-paths",
-        "log/state/collect.py",
-        "return {manifest_key(item.path, version) for item in state.manifests}",
-        'return {manifest_key(m.path, version) for m in state.manifests if not m.path.startswith("manifests/")}',
+        "log/reachability.py",
+        "return {manifest_key(item.path, state.version) for item in state.manifests}",
+        'return {manifest_key(m.path, state.version) for m in state.manifests if not m.path.startswith("manifests/")}',
         tests(
             GARBAGE,
             "TestEveryFormOfAPath::test_none_of_them_is_collected_while_a_state_names_it",
@@ -311,16 +313,16 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "collection-forgets-paths-with-a-directory",
-        "log/state/collect.py",
-        "return {manifest_key(item.path, version) for item in state.manifests}",
-        'return {manifest_key(m.path, version) for m in state.manifests if not m.path.startswith("state-v")}',
+        "log/reachability.py",
+        "return {manifest_key(item.path, state.version) for item in state.manifests}",
+        'return {manifest_key(m.path, state.version) for m in state.manifests if not m.path.startswith("state-v")}',
         tests(GARBAGE, "TestEveryFormOfAPath::test_each_form_alone_keeps_its_manifest"),
     ),
     Mutant(
         "collection-forgets-bare-names",
-        "log/state/collect.py",
-        "return {manifest_key(item.path, version) for item in state.manifests}",
-        'return {manifest_key(m.path, version) for m in state.manifests if "/" in m.path}',
+        "log/reachability.py",
+        "return {manifest_key(item.path, state.version) for item in state.manifests}",
+        'return {manifest_key(m.path, state.version) for m in state.manifests if "/" in m.path}',
         tests(
             GARBAGE,
             "TestEveryFormOfAPath::test_none_of_them_is_collected_while_a_state_names_it",
@@ -331,18 +333,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "collection-goes-on-after-a-state-it-could-not-read",
         "log/state/collect.py",
         '        return Plan([], stopped=f"a state cannot be read, and might name any manifest: {error}")\n',
-        '        logger.warning("%s", error)\n        named = []\n',
+        '        logger.warning("%s", error)\n        reachable = set()\n',
         tests(GARBAGE, "TestCollectionStops::test_at_a_state_that_cannot_be_read"),
     ),
     Mutant(
         "collection-lists-states-first",
         "log/state/collect.py",
         '    manifests = [meta for meta in log.store.list(_MANIFESTS_PREFIX) if meta.key.endswith(".avro")]\n'
-        "    states: list[tuple[int, ObjectMeta]] = []\n"
+        "    states: list[StateObject] = []\n"
         "    for meta in log.store.list(STATES_PREFIX):\n",
         "    listed = list(log.store.list(STATES_PREFIX))\n"
         '    manifests = [meta for meta in log.store.list(_MANIFESTS_PREFIX) if meta.key.endswith(".avro")]\n'
-        "    states: list[tuple[int, ObjectMeta]] = []\n"
+        "    states: list[StateObject] = []\n"
         "    for meta in listed:\n",
         tests(GARBAGE, "TestCollectionStops::test_a_state_that_is_written_meanwhile_loses_nothing"),
     ),
@@ -357,14 +359,14 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "foreign-tables-get-checkpoints",
         "log/state/checkpoint.py",
-        "    if snapshot.state_committed:\n",
+        "    if at.snapshot.state_committed:\n",
         "    if False:\n",
         ("test_adoption.py::test_a_checkpoint_is_refused_and_changes_nothing",),
     ),
     Mutant(
         "foreign-tables-are-written-unasked",
         "log/commit.py",
-        "if current.state_committed and not log.options[opt.TRANSACTION_ADOPT_FOREIGN]:",
+        "if snapshot.state_committed and not log.options[opt.TRANSACTION_ADOPT_FOREIGN]:",
         "if False:",
         ("test_adoption.py::test_writing_is_refused_unless_it_was_asked_for",),
     ),

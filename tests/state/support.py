@@ -26,7 +26,7 @@ from indextables.log.conflicts import Change
 from indextables.log.file_entries import FILE_SCHEMA
 from indextables.log.file_set import FileSet
 from indextables.log.open_snapshot import open_log
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.state.live_files import StateFiles
 from indextables.log.state.model import State
@@ -226,19 +226,21 @@ def committed(
 ) -> Snapshot:
     """The snapshot after one more version."""
     actions = tuple(add(each) if isinstance(each, str) else each for each in adds)
-    return commit(log, snapshot, Change(adds=actions, removes=tuple(removes), **change), operation="WRITE").snapshot
+    return commit(
+        LogAtVersion(log, snapshot), Change(adds=actions, removes=tuple(removes), **change), operation="WRITE"
+    ).snapshot
 
 
 def stated(log: TableLog, snapshot: Snapshot, *, compact: bool = False) -> Snapshot:
     """Write the snapshot's state, and go on from it."""
-    done = checkpoint(log, snapshot, compact=compact)
+    done = checkpoint(LogAtVersion(log, snapshot), compact=compact)
     assert done.written
     return done.snapshot
 
 
 def written(log: TableLog, snapshot: Snapshot, *, compact: bool = False) -> StateWritten:
     """Write the snapshot's state, and look at what was written."""
-    done = write_state(log, snapshot, compact=compact)
+    done = write_state(LogAtVersion(log, snapshot), compact=compact)
     assert done is not None
     return done
 

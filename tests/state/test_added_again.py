@@ -12,7 +12,7 @@ from indextables.core.predicate import parse_predicate
 from indextables.log.actions import AddAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.state import live_files as files_module
 from indextables.log.table_log import TableLog
 from log.support import MemoryStore, make_log
@@ -76,7 +76,7 @@ def test_a_removed_file_stays_removed_when_one_of_its_two_manifests_is_rewritten
     store = MemoryStore()
     log = make_log(store, OPTIONS)
     snapshot = added_again(log)
-    snapshot = stated(log, commit(log, snapshot, Change(removes=(RANDOM,)), operation="DELETE").snapshot)
+    snapshot = stated(log, commit(LogAtVersion(log, snapshot), Change(removes=(RANDOM,)), operation="DELETE").snapshot)
     again = day("m", "2024-01-05", size=8) if names == "plain" else day(RANDOM.replace("9", "8"), "2024-01-05", size=8)
     snapshot = stated(log, committed(log, snapshot, [again]))
     assert RANDOM not in sizes(fresh(store))
@@ -90,10 +90,12 @@ def test_a_dead_path_that_comes_and_goes_is_counted_once() -> None:
     snapshot = stated(
         log, committed(log, table(log, "day"), [day(f"f{n}", "2024-01-05") for n in range(20)]), compact=True
     )
-    snapshot = stated(log, commit(log, snapshot, Change(removes=("f3",)), operation="DELETE").snapshot)
+    snapshot = stated(log, commit(LogAtVersion(log, snapshot), Change(removes=("f3",)), operation="DELETE").snapshot)
     for _ in range(3):
         snapshot = committed(log, snapshot, [day("f3", "2024-01-05")])
-        snapshot = stated(log, commit(log, snapshot, Change(removes=("f3",)), operation="DELETE").snapshot)
+        snapshot = stated(
+            log, commit(LogAtVersion(log, snapshot), Change(removes=("f3",)), operation="DELETE").snapshot
+        )
         assert state_of(snapshot).num_files == len(sizes(fresh(store))) == 19
 
 

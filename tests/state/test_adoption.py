@@ -7,13 +7,27 @@ import json
 import pytest
 
 from indextables import Table
-from indextables.core.errors import ChangesGone, ForeignTable
+from indextables.core.errors import AccessDenied, ChangesGone, CommitOutcomeUnknown, ForeignTable, StoreUnavailable
 from indextables.log.cleanup import clean_up
 from indextables.log.history import read_changes
 from indextables.log.open_snapshot import open_log
+from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.checkpoint import checkpoint
+from indextables.storage.store import StoredObject
 from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
-from log.support import LOG, PROTOCOL, FakeClock, MemoryStore, make_log, put_version, raw_versions, refused, version_key
+from indextables.table.handle import TableHandle
+from log.support import (
+    LOG,
+    PROTOCOL,
+    FakeClock,
+    Hooked,
+    MemoryStore,
+    make_log,
+    put_version,
+    raw_versions,
+    refused,
+    version_key,
+)
 from state.support import (
     add,
     committed,
@@ -52,7 +66,7 @@ def test_each_state_is_a_version() -> None:
     assert paths(fresh(store, at=2)) == ["f1", "f2"]
     assert paths(fresh(store, at=1)) == ["f1"]
     log = make_log(store)
-    found = read_changes(log, open_log(log), 1)
+    found = read_changes(LogAtVersion(log, open_log(log)), 1)
     assert found.adds["path"].to_pylist() == ["f2", "f3"]
     assert found.removes["path"].to_pylist() == ["f1"], "two states are compared"
 
@@ -74,7 +88,7 @@ def test_writing_is_refused_unless_it_was_asked_for() -> None:
     with refused(store, ForeignTable, "adoptForeign", "another implementation"):
         committed(log, snapshot, [add("mine", day="2024-01-02")])
     with refused(store, ForeignTable, "adoptForeign"):
-        Table(log, snapshot).commit_files([add("mine", day="2024-01-02")])
+        Table(TableHandle(log, snapshot)).commit_files([add("mine", day="2024-01-02")])
 
 
 @pytest.mark.parametrize("options", [{}, {"state.format": "json"}, ADOPT])
@@ -83,16 +97,16 @@ def test_a_checkpoint_is_refused_and_changes_nothing(options: dict[str, object])
     store = foreign()
     log = make_log(store, options)
     with refused(store, ForeignTable, "adoptForeign"):
-        checkpoint(log, open_log(log), compact=True)
+        checkpoint(LogAtVersion(log, open_log(log)), compact=True)
     with refused(store, ForeignTable, "adoptForeign"):
-        Table(log, open_log(log)).checkpoint()
+        Table(TableHandle(log, open_log(log))).checkpoint()
 
 
 def test_clean_up_leaves_it_alone() -> None:
     store = foreign()
     store.clock.advance(400 * 86_400)
     log = make_log(store, {"logRetention.duration": 1})
-    report = clean_up(log, open_log(log))
+    report = clean_up(LogAtVersion(log, open_log(log)))
     assert report.deleted == []
     assert "another implementation" in (report.stopped or "")
 
@@ -133,10 +147,10 @@ def test_from_then_on_it_is_a_table_like_any_other() -> None:
         ["f2", "f3"],
         ["f2", "f3", "mine"],
     ]
-    found = read_changes(plain, open_log(plain), 4)
+    found = read_changes(LogAtVersion(plain, open_log(plain)), 4)
     assert found.adds["path"].to_pylist() == ["more"]
     with pytest.raises(ChangesGone):
-        read_changes(plain, open_log(plain), 2)
+        read_changes(LogAtVersion(plain, open_log(plain)), 2)
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -201,3 +215,74 @@ def test_a_table_committed_by_versions_is_no_such_table() -> None:
     snapshot = stated(log, committed(log, snapshot, [add("mine", day="2024-01-02")]))
     assert paths(fresh(store)) == ["f1", "mine"]
     assert f"{LOG}/manifests/m.avro" in store.objects
+
+
+class TestAdoptionWithoutAnAnswer:
+    """The state is the commit: while nobody can tell whether it was written, nothing that it names may be deleted."""
+
+    def take_over(self, store: MemoryStore, **verbs: object) -> None:
+        log = make_log(Hooked(store, **verbs), ADOPT)  # type: ignore[arg-type]
+        committed(log, open_log(log), [add("mine", **DAY_1)])
+
+    def test_a_state_that_cannot_be_read_back(self) -> None:
+        store = foreign()
+
+        def create(key: str, data: bytes) -> None:
+            store.create(key, data)
+            if key == state_key(4):
+                raise StoreUnavailable("time-out")
+
+        def get(key: str) -> StoredObject:
+            if key == state_key(4):
+                raise StoreUnavailable("time-out")
+            return store.get(key)
+
+        with pytest.raises(CommitOutcomeUnknown, match="version 4"):
+            self.take_over(store, create=create, get=get)
+        assert paths(fresh(store)) == ["f2", "f3", "mine"]
+
+    def test_a_state_that_no_request_brought_to_its_place(self) -> None:
+        store = foreign()
+
+        def create(key: str, data: bytes) -> None:
+            if key == state_key(4):
+                raise StoreUnavailable("time-out")
+            store.create(key, data)
+
+        with pytest.raises(CommitOutcomeUnknown, match="requests failed"):
+            self.take_over(store, create=create)
+        assert paths(fresh(store)) == ["f2", "f3"]
+
+    def test_a_state_that_was_refused_is_no_commit(self) -> None:
+        store = foreign()
+
+        def create(key: str, data: bytes) -> None:
+            if key == state_key(4):
+                raise AccessDenied("no")
+            store.create(key, data)
+
+        with pytest.raises(AccessDenied):
+            self.take_over(store, create=create)
+        assert paths(fresh(store)) == ["f2", "f3"]
+
+    @pytest.mark.parametrize("what", ["the pointer", "the version file"])
+    def test_what_follows_the_state_may_fail(self, what: str) -> None:
+        store = foreign()
+
+        def create(key: str, data: bytes) -> None:
+            if what == "the version file" and key == version_key(4):
+                raise StoreUnavailable("time-out")
+            store.create(key, data)
+
+        def put(key: str, data: bytes) -> None:
+            if what == "the pointer":
+                raise StoreUnavailable("time-out")
+            store.put(key, data)
+
+        def get(key: str) -> StoredObject:
+            if what == "the version file" and key == version_key(4) and state_key(4) in store.objects:
+                raise StoreUnavailable("time-out")
+            return store.get(key)
+
+        self.take_over(store, create=create, put=put, get=get)
+        assert paths(fresh(store)) == ["f2", "f3", "mine"]

@@ -18,15 +18,16 @@ from effort import examples
 from indextables.core.errors import CorruptLog, UnsafePath
 from indextables.log.avro import manifest as manifest_module
 from indextables.log.avro.avro_file import Container, read_container, write_container
-from indextables.log.avro.column_reader import Lockstep
+from indextables.log.avro.column_reader import ColumnReader
 from indextables.log.avro.decode_records import decode_records
 from indextables.log.avro.encode_columns import RECORD_FIELD, encode_blocks
 from indextables.log.avro.manifest import read_entries, read_manifest, read_records, with_records, write_manifest
-from indextables.log.avro.record_lengths import LENGTHS_KEY, Irregular, pack_lengths, unpack_lengths
+from indextables.log.avro.manifest_readers import read_columns, records_as_table
+from indextables.log.avro.record_lengths import LENGTHS_KEY, Irregular, can_read, pack_lengths, unpack_lengths
 from indextables.log.avro.schemas import FILE_ENTRY, FILE_ENTRY_JSON
-from indextables.log.avro.shared_columns import nothing, settled
+from indextables.log.avro.shared_columns import all_null, compact_columns
 from indextables.log.file_entries import FILE_SCHEMA
-from indextables.log.state.tombstone_filter import Dead
+from indextables.log.state.tombstone_filter import TombstoneFilter
 from indextables.log.state.writing.compact import live_records
 from indextables.log.state.writing.delta import Delta, delta_since
 from indextables.log.table_log import check_path_column, check_paths
@@ -56,7 +57,7 @@ def container_of(files: pa.Table, codec: str = "null") -> Container:
 
 def in_step(container: Container, columns: Sequence[str] = FILE_SCHEMA.names, *, checked: bool = False) -> pa.Table:
     schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
-    found = manifest_module._read_in_step(container, schema, None, checked=checked)
+    found = read_columns(container, schema, None, checked=checked)
     assert found is not None
     found.validate(full=True)
     return found
@@ -126,7 +127,7 @@ def test_lengths_that_lie_are_not_believed(lie: str, columns: list[str] | None) 
     data = write_manifest(files, codec="null", level=1)
     container = read_container("m", data)
     lying = with_lengths(container, lies(unpack_lengths(container.metadata[LENGTHS_KEY], 9))[lie])
-    assert manifest_module._read_in_step(lying, FILE_SCHEMA, None) is None
+    assert read_columns(lying, FILE_SCHEMA, None) is None
     assert read_entries(lying, data, columns).equals(files if columns is None else files.select(columns))
 
 
@@ -143,10 +144,10 @@ def test_bytes_that_are_no_records(rows: list[dict[str, Any]], data: st.DataObje
     container = read_container(
         "m", write_container(FILE_ENTRY_JSON, "null", 1, [(count, bytes(broken))], lambda: {LENGTHS_KEY: lengths})
     )
-    found = manifest_module._read_in_step(container, FILE_SCHEMA, None)
+    found = read_columns(container, FILE_SCHEMA, None)
     if found is not None:
         found.validate(full=True)
-        assert found.equals(manifest_module._from_records("m", decode_records(container), FILE_SCHEMA))
+        assert found.equals(records_as_table("m", decode_records(container), FILE_SCHEMA))
 
 
 @pytest.mark.parametrize("last", [0x00, 0x01, 0x02, 0x7F, 0x80])
@@ -162,7 +163,7 @@ def test_numbers_of_more_than_64_bits(last: int) -> None:
             FILE_ENTRY_JSON, "null", 1, [(count, broken)], lambda: {LENGTHS_KEY: pack_lengths([np.array([len(block)])])}
         ),
     )
-    found = manifest_module._read_in_step(container, FILE_SCHEMA, None)
+    found = read_columns(container, FILE_SCHEMA, None)
     if last > 1:
         assert found is None
         with pytest.raises(CorruptLog, match="m is damaged"):
@@ -178,7 +179,7 @@ def test_a_field_of_a_kind_that_is_not_known_here() -> None:
     rows = [full_entry(n) | {"weight": 0.5} for n in range(3)]
     fastavro.writer(out, later, rows, metadata={LENGTHS_KEY: pack_lengths([np.ones(3, np.int64)]).decode()})
     container = read_container("m", out.getvalue())
-    assert manifest_module._read_in_step(container, FILE_SCHEMA, None) is None
+    assert read_columns(container, FILE_SCHEMA, None) is None
     assert as_entries(read_entries(container, out.getvalue())) == [full_entry(n) for n in range(3)]
 
 
@@ -193,14 +194,14 @@ class TestSieve:
             days = [dict(values)["day"] for values in some["partitionValues"].to_pylist()]
             return np.flatnonzero([day == "3" for day in days])
 
-        found = read_entries(read_container("m", data), data, None, sieve, selective=True)
+        found = read_entries(read_container("m", data), data, None, sieve)
         assert as_entries(found) == [row for row in as_entries(files) if row["partitionValues"]["day"] == "3"]
         assert pa.concat_tables(seen).to_pylist() == files.select(["path", "partitionValues"]).to_pylist()
 
     @pytest.mark.parametrize("count", [10, 2_000])
     @pytest.mark.parametrize("ours", [True, False])
-    @pytest.mark.parametrize("selective", [True, False])
-    def test_all_nothing_and_some(self, count: int, ours: bool, selective: bool) -> None:
+    @pytest.mark.parametrize("checked", [True, False])
+    def test_all_nothing_and_some(self, count: int, ours: bool, checked: bool) -> None:
         files = many_files(count)
         data = write_manifest(files, codec="null", level=1)
         container = read_container("m", data)
@@ -213,17 +214,17 @@ class TestSieve:
                 rows = np.array([n for n, path in enumerate(some["path"].to_pylist()) if path in live], np.int64)
                 return None if wanted is None else rows
 
-            assert read_entries(container, data, None, sieve, selective=selective).equals(kept)
+            assert read_entries(container, data, None, sieve, checked=checked).equals(kept)
 
     @pytest.mark.parametrize("count", [10, 2_000])
-    @pytest.mark.parametrize("selective", [True, False])
-    def test_its_errors_are_raised(self, count: int, selective: bool) -> None:
+    @pytest.mark.parametrize("checked", [True, False])
+    def test_its_errors_are_raised(self, count: int, checked: bool) -> None:
         def refuse(_: pa.Table) -> Any:
             raise UnsafePath("no")
 
         data = write_manifest(many_files(count), codec="null", level=1)
         with pytest.raises(UnsafePath):
-            read_entries(read_container("m", data), data, None, refuse, selective=selective)
+            read_entries(read_container("m", data), data, None, refuse, checked=checked)
 
 
 class TestRecords:
@@ -275,8 +276,8 @@ def test_the_dead_are_found(dead: set[str], others: list[str]) -> None:
     paths = [*others, *dead, *others]
     expected = [n for n, path in enumerate(paths) if path in dead]
     chunks = pa.chunked_array([pa.array(paths[:7], pa.string()), pa.array(["?", *paths[7:]], pa.string()).slice(1)])
-    assert Dead(dead).rows(chunks).tolist() == expected
-    assert bool(Dead(dead)) == bool(dead)
+    assert TombstoneFilter(dead).rows(chunks).tolist() == expected
+    assert bool(TombstoneFilter(dead)) == bool(dead)
 
 
 @QUICK
@@ -296,17 +297,17 @@ def test_paths_are_judged_alike_alone_and_together(paths: list[str]) -> None:
 def test_nothing_of_every_type() -> None:
     for field in FILE_SCHEMA:
         for rows in (0, 1, 200_000):
-            column = nothing(rows, field.type)
+            column = all_null(rows, field.type)
             column.validate(full=True)
             assert column.null_count == len(column) == rows
             assert column.type == field.type
     half = files_of([entry(1), full_entry(2)])
-    assert settled(pa.concat_tables([half, half.slice(1)])).equals(pa.concat_tables([half, half.slice(1)]))
+    assert compact_columns(pa.concat_tables([half, half.slice(1)])).equals(pa.concat_tables([half, half.slice(1)]))
 
 
 def test_a_block_without_records_is_irregular() -> None:
     with pytest.raises(Irregular):
-        Lockstep(FILE_ENTRY["fields"], FILE_SCHEMA).read(b"", np.zeros(0, np.int64))
+        ColumnReader(FILE_ENTRY["fields"], FILE_SCHEMA).read(b"", np.zeros(0, np.int64))
 
 
 @pytest.mark.parametrize("blocks", [[], [(0, b"")], [(0, b""), (0, b"")]])
@@ -317,3 +318,42 @@ def test_manifests_without_entries_are_moved(blocks: list[tuple[int, bytes]]) ->
     container = read_container("m", data)
     assert read_records(container, data, ["path", "size"]).num_rows == 0
     assert read_entries(container, data).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("size", "string"), ("path", "long"), ("path", {"type": "map", "values": "string"}), ("dataChange", "long")],
+)
+def test_a_field_of_another_type_is_left_to_others(name: str, kind: Any) -> None:
+    """The bytes of a text are not a number, though both could be read from the same place."""
+    fields = [field | {"type": kind} if field["name"] == name else field for field in FILE_ENTRY["fields"]]
+    assert can_read(FILE_ENTRY, FILE_SCHEMA)
+    assert not can_read({**FILE_ENTRY, "fields": fields}, FILE_SCHEMA)
+    others = pa.schema([field for field in FILE_SCHEMA if field.name != name])
+    assert can_read({**FILE_ENTRY, "fields": fields}, others)
+    twice = [*FILE_ENTRY["fields"], {"name": name, "type": kind}]
+    assert not can_read({**FILE_ENTRY, "fields": twice}, FILE_SCHEMA)
+
+
+def test_damage_in_a_large_manifest_names_it() -> None:
+    """What is damaged in one of many blocks is found, whoever reads it first."""
+    data = write_manifest(many_files(20_000), codec="null", level=1)
+    container = read_container("m", data)
+    last = container.blocks[-1]
+    broken = bytearray(data)
+    at = data.index(b"\x06day", last.start)
+    broken[at] = 0xFE
+    with pytest.raises(CorruptLog, match="m is damaged"):
+        read_entries(read_container("m", bytes(broken)), bytes(broken))
+
+
+@pytest.mark.parametrize("shift", [-1, 1, 5000])
+def test_lengths_of_other_blocks(shift: int) -> None:
+    """Lengths that add up, but not block by block."""
+    files = many_files(20_000)
+    data = write_manifest(files, codec="zstandard", level=1)
+    container = read_container("m", data)
+    lengths = np.roll(unpack_lengths(container.metadata[LENGTHS_KEY], container.count), shift)
+    lying = replace(container, metadata={**container.metadata, LENGTHS_KEY: pack_lengths([lengths])})
+    assert read_columns(lying, FILE_SCHEMA, None) is None
+    assert read_entries(lying, data).equals(files)

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from indextables.log.conflicts import MergeGroup
+from indextables.log.conflicts import Rewrite
 from indextables.log.open_snapshot import open_log
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.state.write import needs_compaction, write_state
 from indextables.log.table_log import TableLog
 from log.support import FakeClock, MemoryStore, make_log
@@ -77,15 +77,15 @@ def test_compaction_trigger_after_merge() -> None:
         store = MemoryStore()
         log = make_log(store, options)
         sources = tuple(f"f{number:03d}" for number in range(60))
-        group = MergeGroup(sources, (add("merged", size=6000),))
-        snapshot = committed(log, hundred(log), groups=(group,), data_change=False)
+        group = Rewrite(sources, (add("merged", size=6000),), data_change=False)
+        snapshot = committed(log, hundred(log), rewrites=(group,))
         done = written(log, snapshot)
         assert done.kind == "compacted"
         assert set(naive_live(store, 2)) == {"merged", *(f"f{number:03d}" for number in range(60, 100))}
     log = make_log(
         MemoryStore(), {"state.compaction.tombstoneThreshold": 0.99, "state.compaction.largeRemoveThreshold": 60}
     )
-    snapshot = committed(log, hundred(log), groups=(MergeGroup(sources, (add("merged"),)),), data_change=False)
+    snapshot = committed(log, hundred(log), rewrites=(Rewrite(sources, (add("merged"),), data_change=False),))
     assert written(log, snapshot).kind == "incremental"
 
 
@@ -189,7 +189,7 @@ def test_concurrent_compaction() -> None:
     other = FakeClock(seed=7)
     other.seconds = store.clock.seconds
     first = written(log, snapshot, compact=True)
-    second = write_state(make_log(store, clock=other), snapshot, compact=True)
+    second = write_state(LogAtVersion(make_log(store, clock=other), snapshot), compact=True)
     assert second is not None
     assert (first.ours, second.ours) == (True, False)
     assert second.state == first.state

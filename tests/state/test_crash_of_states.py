@@ -14,9 +14,11 @@ import pytest
 
 from indextables.log.cleanup import clean_up
 from indextables.log.open_snapshot import open_log
+from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.state.collect import collect_manifests
 from indextables.log.table_log import TableLog
+from indextables.table.handle import TableHandle
 from indextables.table.table import Table
 from log.crash import Operation, crashes, files, is_certain, leftovers, retried
 from log.support import DAY, LOG, MemoryStore, append, commit_infos, live, raw_versions
@@ -64,7 +66,7 @@ def prepare_old(log: TableLog) -> None:
 def prepare_cleaned(log: TableLog) -> None:
     """The same after a clean-up: manifests are left that no state names."""
     prepare_old(log)
-    assert clean_up(log, open_log(log)).deleted
+    assert clean_up(LogAtVersion(log, open_log(log))).deleted
 
 
 def prepare_legacy(log: TableLog) -> None:
@@ -72,20 +74,20 @@ def prepare_legacy(log: TableLog) -> None:
 
 
 def sum_up(log: TableLog) -> None:
-    checkpoint(log, open_log(log), compact=False)
+    checkpoint(LogAtVersion(log, open_log(log)), compact=False)
 
 
 def compact(log: TableLog) -> None:
-    checkpoint(log, open_log(log), compact=True)
+    checkpoint(LogAtVersion(log, open_log(log)), compact=True)
 
 
 def clean_and_collect(log: TableLog) -> None:
-    clean_up(log, open_log(log))
-    collect_manifests(log, open_log(log))
+    clean_up(LogAtVersion(log, open_log(log)))
+    collect_manifests(LogAtVersion(log, open_log(log)))
 
 
 def append_and_maintain(log: TableLog) -> None:
-    Table(log, open_log(log)).commit_files([add("new")], operation="append and maintain")
+    Table(TableHandle(log, open_log(log))).commit_files([add("new")], operation="append and maintain")
 
 
 def untouched(name: str, prepare: object, act: object, live: Iterable[str], *options: tuple[str, object]) -> Operation:
@@ -107,7 +109,11 @@ SELECTIVE = untouched(
 UPGRADED = untouched("upgrade", prepare_legacy, sum_up, OLD_FILES, ("state.entriesPerManifest", 8))
 CLEANED = untouched("clean up", prepare_old, clean_and_collect, files(*range(1, 13)), *GENEROUS)
 COLLECTED = untouched(
-    "collect", prepare_cleaned, lambda log: collect_manifests(log, open_log(log)), files(*range(1, 13)), *GENEROUS
+    "collect",
+    prepare_cleaned,
+    lambda log: collect_manifests(LogAtVersion(log, open_log(log))),
+    files(*range(1, 13)),
+    *GENEROUS,
 )
 MAINTAINED = Operation(
     "append and maintain",
@@ -149,7 +155,7 @@ def history(operation: Operation) -> dict[int, frozenset[str]]:
 def test_the_operations_are_what_they_are_called() -> None:
     for operation in WRITERS:
         log = operation.log(operation.table())
-        done = checkpoint(log, open_log(log), compact=operation is COMPACTED)
+        done = checkpoint(LogAtVersion(log, open_log(log)), compact=operation is COMPACTED)
         expected = "compacted" if operation is UPGRADED else operation.name
         assert (done.kind, done.written) == (expected, True)
         assert live(open_log(operation.log(log.store))) == operation.after
@@ -206,7 +212,7 @@ def test_it_can_be_written_to_and_summed_up(operation: Operation) -> None:
             log = operation.log(store)
             before = open_log(log)
             following = append(log, before, "later", operation="later").snapshot
-            done = checkpoint(log, following, compact=compacted)
+            done = checkpoint(LogAtVersion(log, following), compact=compacted)
             assert done.written, where
             expected = live(before) | {"later"}
             assert live(open_log(operation.log(store))) == expected, where
@@ -222,7 +228,7 @@ def test_what_is_left_behind_is_collected(operation: Operation) -> None:
         expected = live(open_log(operation.log(store)))
         orphans += len(manifests(store) - named(store))
         log = operation.log(store)
-        collect_manifests(log, open_log(log))
+        collect_manifests(LogAtVersion(log, open_log(log)))
         assert manifests(store) == named(store), where
         assert live(open_log(operation.log(store))) == expected, where
     assert orphans

@@ -10,7 +10,7 @@ import pytest
 from indextables.core.errors import CorruptLog
 from indextables.log.avro.manifest import read_manifest, write_manifest
 from indextables.log.avro.schemas import FILE_ENTRY, STATE_MANIFEST
-from indextables.log.state.live_files import load_manifest
+from indextables.log.state.load_manifest import load_manifest
 from indextables.log.state.model import ManifestItem, State
 from indextables.log.state.read import decode_state
 from indextables.log.state.writing.encode_state import encode_state

@@ -12,6 +12,7 @@ import pytest
 from indextables import AddAction, Table
 from indextables.core.metrics import METRICS, Metrics
 from indextables.log.open_snapshot import open_log
+from indextables.table.handle import TableHandle
 from log.support import MemoryStore, make_log
 from state.legacy import put_table
 from state.support import committed, fresh, grown, many_files, stated, table
@@ -44,7 +45,7 @@ class TestState:
         log = make_log(store)
         snapshot = stated(log, grown(log, many_files(200)))
         snapshot = stated(log, committed(log, snapshot, ["new"], ["splits/split-0.split", "splits/split-1.split"]))
-        found = described(Table(log, fresh(store)))
+        found = described(Table(TableHandle(log, fresh(store))))
         assert found == {
             "format": "avro-state",
             "version": "2",
@@ -65,7 +66,7 @@ class TestState:
         log = make_log(store, {"state.compaction.tombstoneThreshold": 0.6})
         snapshot = stated(log, grown(log, many_files(20)))
         snapshot = stated(log, committed(log, snapshot, removes=[f"splits/split-{n}.split" for n in range(8)]))
-        found = described(Table(make_log(store), fresh(store)))
+        found = described(Table(TableHandle(make_log(store), fresh(store))))
         assert (found["tombstoneRatio"], found["needsCompaction"]) == ("66.67%", "true")
 
     def test_reads_no_manifest(self) -> None:
@@ -74,13 +75,13 @@ class TestState:
         stated(log, committed(log, table(log), ["f1"]))
         for key in [key for key in store.objects if "/manifests/" in key]:
             del store.objects[key]
-        assert described(Table(log, fresh(store)))["numFiles"] == "1"
+        assert described(Table(TableHandle(log, fresh(store))))["numFiles"] == "1"
 
     def test_of_a_json_checkpoint_and_of_none(self) -> None:
         store = MemoryStore()
         put_table(store)
         log = make_log(store)
-        found = described(Table(log, open_log(log)))
+        found = described(Table(TableHandle(log, open_log(log))))
         assert (found["format"], found["version"], found["numFiles"], found["protocolVersion"]) == (
             "json",
             "4",
@@ -89,7 +90,7 @@ class TestState:
         )
         store = MemoryStore()
         log = make_log(store)
-        found = described(Table(log, committed(log, table(log), ["f1", "f2"])))
+        found = described(Table(TableHandle(log, committed(log, table(log), ["f1", "f2"]))))
         assert (found["format"], found["version"], found["numFiles"], found["totalBytes"]) == ("none", "1", "2", "200")
 
 

@@ -12,7 +12,8 @@ from indextables.core.errors import CorruptLog, LogWarning, ObjectNotFound, Stor
 from indextables.log.actions import MetadataAction
 from indextables.log.avro.manifest import read_manifest
 from indextables.log.open_snapshot import open_log
-from indextables.log.refresh import read_files
+from indextables.log.snapshot import LogAtVersion
+from indextables.log.snapshot_files import read_files
 from indextables.log.state.collect import collect_manifests
 from indextables.log.state.read import decode_state
 from indextables.log.state.write import write_state
@@ -54,13 +55,13 @@ def test_read_missing_manifest() -> None:
     with pytest.raises(ObjectNotFound, match=newer):
         _ = snapshot.files
     with pytest.warns(LogWarning, match="state 4 cannot be used"):
-        again, files = read_files(make_log(store), snapshot, None)
+        again, files = read_files(LogAtVersion(make_log(store), snapshot), None)
     assert sorted(files["path"].to_pylist()) == ["f1", "f2", "f3", "f4"]
     assert (again.version, again.base) == (4, 2)
     for number in (1, 2, 3):
         del store.objects[version_key(number)]
     with pytest.warns(LogWarning), pytest.raises(CorruptLog, match=r"state, 4, cannot be read.*repair"):
-        read_files(make_log(store), snapshot, None)
+        read_files(LogAtVersion(make_log(store), snapshot), None)
 
 
 def test_read_missing_state_dir() -> None:
@@ -96,11 +97,11 @@ def test_partial_manifest_write(fault: Fault) -> None:
         faulty = Faulty(store, Plan(at, fault), mutations_only=True)
         victim = make_log(faulty)
         with suppress(Died, StoreUnavailable):
-            write_state(victim, open_log(victim), compact=True)
+            write_state(LogAtVersion(victim, open_log(victim)), compact=True)
         assert faulty.fired
         assert paths(fresh(store)) == expected
         other = make_log(store, clock=FakeClock(seed=at))
-        assert write_state(other, open_log(other)) is not None
+        assert write_state(LogAtVersion(other, open_log(other))) is not None
         assert paths(fresh(store)) == expected
         assert fresh(store).base == 2
 
@@ -112,7 +113,7 @@ def test_concurrent_state_update() -> None:
     snapshot = committed(log, table(log), ["f1"])
     first = written(log, snapshot)
     other = make_log(store, clock=FakeClock(seed=5))
-    second = write_state(other, snapshot)
+    second = write_state(LogAtVersion(other, snapshot))
     assert second is not None
     assert (second.ours, second.state) == (False, first.state)
 
@@ -122,7 +123,7 @@ def test_concurrent_state_update() -> None:
     pointer = store.objects[f"{LOG}/_last_checkpoint"]
     for body in (encode_state(type(theirs)(**{**vars(theirs), "metadata": alien}), 3), b"rubbish"):
         store.put(state_key(1), body)
-        assert write_state(log, snapshot) is None
+        assert write_state(LogAtVersion(log, snapshot)) is None
         assert store.objects[state_key(1)].data == body
         assert store.objects[f"{LOG}/_last_checkpoint"] == pointer
 
@@ -134,7 +135,7 @@ def test_commit_state_unknown() -> None:
     snapshot = committed(log, table(log), ["f1"])
     store = start.copy()
     lost = Faulty(store, Plan(2, Fault.FAIL_AFTER), mutations_only=True)
-    done = write_state(make_log(lost), snapshot)
+    done = write_state(LogAtVersion(make_log(lost), snapshot))
     assert [call for call, _ in lost.calls] == ["create", "create", "put"]
     assert done is not None
     assert done.ours
@@ -143,12 +144,14 @@ def test_commit_state_unknown() -> None:
     store = start.copy()
     dead = Faulty(store, Plan(2, Fault.CONFLICT, times=100), mutations_only=True)
     writer = make_log(dead, {"state.retry.maxAttempts": 4})
-    assert write_state(writer, snapshot) is None
+    assert write_state(LogAtVersion(writer, snapshot)) is None
     assert [call for call, _ in dead.calls] == ["create"] * 5
     assert paths(fresh(store)) == ["f1"]
     assert fresh(store).base is None
     store.clock.advance(4 * DAY)
-    assert len(collect_manifests(make_log(store), fresh(store)).deleted) == 1, "its manifest belongs to nobody"
+    assert len(collect_manifests(LogAtVersion(make_log(store), fresh(store))).deleted) == 1, (
+        "its manifest belongs to nobody"
+    )
 
 
 def test_corrupted_avro_header() -> None:
@@ -195,7 +198,7 @@ def test_storage_exception(caplog: pytest.LogCaptureFixture) -> None:
     writer = make_log(faulty)
     slept = len(store.clock.slept)
     with caplog.at_level(logging.INFO, "indextables"):
-        done = write_state(writer, snapshot)
+        done = write_state(LogAtVersion(writer, snapshot))
     assert done is not None
     assert done.ours
     assert [call for call, _ in faulty.calls] == [*["create"] * 5, "put"]
@@ -207,6 +210,6 @@ def test_storage_exception(caplog: pytest.LogCaptureFixture) -> None:
     opened = fresh(store)
     failing = Faulty(store, Plan(1, Fault.FAIL_BEFORE, times=3))
     patient = make_log(Retrying(failing, FakeClock()))
-    again, files = read_files(patient, open_log(patient), None)
+    again, files = read_files(LogAtVersion(patient, open_log(patient)), None)
     assert (again.version, files["path"].to_pylist()) == (opened.version, ["f1"])
     assert len(failing.fired) == 3

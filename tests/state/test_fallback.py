@@ -13,16 +13,17 @@ from indextables.core.predicate import parse_predicate
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, Replace
 from indextables.log.open_snapshot import open_log
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.state.checkpoint import checkpoint
 from indextables.storage.store import StoredObject
+from indextables.table.handle import TableHandle
 from log.support import LOG, Hooked, MemoryStore, checkpoint_key, make_log, version_key
 from state.support import add, committed, entry, fresh, paths, put_foreign_state, state_key, stated, stored_state, table
 
 
 def opened(store: MemoryStore) -> Table:
     log = make_log(store)
-    return Table(log, open_log(log))
+    return Table(TableHandle(log, open_log(log)))
 
 
 def two_states(store: MemoryStore) -> Snapshot:
@@ -113,7 +114,7 @@ class TestAStateAndACheckpointOfOneVersion:
         """States and a checkpoint of version 4, and no version 3 to do without them."""
         two_states(store)
         log = make_log(store, {"state.format": "json"})
-        checkpoint(log, open_log(log, 4), compact=False)
+        checkpoint(LogAtVersion(log, open_log(log, 4)), compact=False)
         assert {state_key(4), checkpoint_key(4)} <= store.objects.keys()
         del store.objects[version_key(3)]
 
@@ -217,7 +218,7 @@ def test_a_table_at_an_older_version_stays_there() -> None:
     store = MemoryStore()
     two_states(store)
     log = make_log(store)
-    t = Table(log, open_log(log, 4), travelled=True)
+    t = Table(TableHandle(log, open_log(log, 4)), travelled=True)
     break_manifest(store, "gone", 1)
     with pytest.warns(LogWarning):
         assert sorted(t.files()["path"].to_pylist()) == ["f1", "f2", "f3", "f4"]
@@ -255,7 +256,7 @@ def test_an_older_state_without_its_version_file_is_not_another_implementations(
     assert (again.version, again.base, again.state_committed) == (5, 2, False)
     change = Change(adds=(add("new", day="2024-01-09"),), replace=Replace())
     with pytest.warns(LogWarning):
-        done = commit(log, held, change, operation="OVERWRITE")
+        done = commit(LogAtVersion(log, held), change, operation="OVERWRITE")
     assert done.snapshot.version == 6
     assert version_key(6) in store.objects
     assert state_key(6) not in store.objects
@@ -292,7 +293,9 @@ class TestWhatAHandleStandsOnIsCleanedUp:
         log = make_log(self.slept(store))
         read = open_log(log)
         replaced = Replace(None if where is None else parse_predicate(where, read.schema))
-        done = commit(log, read, Change(adds=(add("new", day="2024-01-01"),), replace=replaced), operation="WRITE")
+        done = commit(
+            LogAtVersion(log, read), Change(adds=(add("new", day="2024-01-01"),), replace=replaced), operation="WRITE"
+        )
         assert (read.version, done.snapshot.version) == (5, 7)
         left = ["f2", "f3", "f4", "f5", "f6", "new"] if where else ["new"]
         assert paths(fresh(store)) == left == paths(done.snapshot)
@@ -301,7 +304,7 @@ class TestWhatAHandleStandsOnIsCleanedUp:
         store = MemoryStore()
         two_states(store)
         log = make_log(self.slept(store))
-        handle = Table(log, open_log(log))
+        handle = Table(TableHandle(log, open_log(log)))
         with pytest.raises(VersionNotFound, match=r"version 5 was cleaned up since it was opened; refresh the table"):
             handle.files()
         assert handle.refresh().files().num_rows == 6

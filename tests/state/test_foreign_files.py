@@ -156,20 +156,20 @@ def test_the_two_readers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(manifest_module, "_read_natively", refuse)
+    monkeypatch.setattr(manifest_module, "read_with_datafusion", refuse)
     for data, table in zip(files, natively, strict=True):
         assert read_manifest("m", data).equals(table)
 
 
 def test_the_native_reader_is_used_for_large_files_only(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    natively = manifest_module._read_natively
+    natively = manifest_module.read_with_datafusion
 
     def spy(data: bytes, container: Any, *rest: Any) -> Any:
         calls.append(container.count)
         return natively(data, container, *rest)
 
-    monkeypatch.setattr(manifest_module, "_read_natively", spy)
+    monkeypatch.setattr(manifest_module, "read_with_datafusion", spy)
     for count in (1000, 1001):
         read_manifest("m", avro_bytes(FILE_ENTRY, as_entries(many_files(count))))
         read_manifest("m", write_manifest(many_files(count), codec="zstandard", level=3))

@@ -13,6 +13,7 @@ import pytest
 from indextables.core.errors import ObjectNotFound
 from indextables.log.cleanup import CleanupReport, clean_up
 from indextables.log.open_snapshot import open_log
+from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.collect import collect_manifests
 from log.support import DAY, LOG, PROTOCOL, Hooked, MemoryStore, make_log, put_version, version_key
 from state.support import (
@@ -47,12 +48,12 @@ def daily(days: int, first_state: int = 1, **options: Any) -> MemoryStore:
 
 def cleaned(store: Any, **options: Any) -> CleanupReport:
     log = make_log(store, OPTIONS | options)
-    return clean_up(log, open_log(log))
+    return clean_up(LogAtVersion(log, open_log(log)))
 
 
 def collected(store: Any, **options: Any) -> CleanupReport:
     log = make_log(store, OPTIONS | options)
-    return collect_manifests(log, open_log(log))
+    return collect_manifests(LogAtVersion(log, open_log(log)))
 
 
 def states(store: MemoryStore) -> list[int]:
@@ -147,7 +148,7 @@ def test_cleanup_orphaned_manifests() -> None:
     assert gone == orphans | {old}
     assert manifests(store) == left | {young}
     check_all_readable(store, 20, 30)
-    preview = collect_manifests(make_log(store), fresh(store), dry_run=True)
+    preview = collect_manifests(LogAtVersion(make_log(store), fresh(store)), dry_run=True)
     assert (preview.dry_run, preview.deleted) == (True, [])
 
 
@@ -160,10 +161,10 @@ def test_concurrent_cleanup() -> None:
 
     def delete(keys: Any) -> Any:
         if not nested:
-            nested.append(clean_up(make_log(store, OPTIONS), snapshot))
+            nested.append(clean_up(LogAtVersion(make_log(store, OPTIONS), snapshot)))
         return store.delete(keys)
 
-    clean_up(make_log(Hooked(store, delete=delete), OPTIONS), snapshot)
+    clean_up(LogAtVersion(make_log(Hooked(store, delete=delete), OPTIONS), snapshot))
     assert len(nested) == 1
     assert states(store) == [20, 21, 27, 28, 29, 30]
     store.clock.advance(4 * DAY)
@@ -177,7 +178,7 @@ def test_concurrent_cleanup() -> None:
         return store.get(key)
 
     log = make_log(Hooked(store, get=get), OPTIONS)
-    report = collect_manifests(log, snapshot)
+    report = collect_manifests(LogAtVersion(log, snapshot))
     assert once
     assert report.stopped is None
     assert manifests(store) == named(store)
@@ -279,7 +280,7 @@ class TestCollectionStops:
         log = make_log(store)
         snapshot = open_log(log)
         put_version(store, 0, PROTOCOL, foreign_metadata())
-        report = collect_manifests(log, snapshot)
+        report = collect_manifests(LogAtVersion(log, snapshot))
         assert report.deleted == []
         assert "replaced" in (report.stopped or "")
 
@@ -310,7 +311,7 @@ class TestCollectionStops:
                 stated(log, following)
             return store.list(prefix, after)
 
-        report = collect_manifests(make_log(Hooked(store, list=listing)), snapshot)
+        report = collect_manifests(LogAtVersion(make_log(Hooked(store, list=listing)), snapshot))
         assert len(listings) == 2
         assert report.deleted == [f"{LOG}/manifests/manifest-orphan.avro"]
         assert shared in store.objects

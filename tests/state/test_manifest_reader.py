@@ -12,13 +12,14 @@ import pytest
 
 from indextables.core.errors import CorruptLog
 from indextables.core.predicate import parse_predicate
-from indextables.core.runtime.threads import Threads
+from indextables.core.runtime.threads import Pool
 from indextables.log.avro.manifest import read_manifest, write_manifest
 from indextables.log.avro.schemas import FILE_ENTRY
 from indextables.log.file_entries import FILE_SCHEMA
 from indextables.log.open_snapshot import open_log
-from indextables.log.refresh import read_files
-from indextables.log.state.live_files import load_manifest
+from indextables.log.snapshot import LogAtVersion
+from indextables.log.snapshot_files import read_files
+from indextables.log.state.load_manifest import load_manifest
 from indextables.storage.testing.counting import Counting
 from log.support import MemoryStore, make_log
 from state.support import (
@@ -156,9 +157,9 @@ def test_parallel_manifest_read() -> None:
     snapshot = stated(log, committed(log, table(log), [f"f{number}" for number in range(16)]))
     assert len(state_of(snapshot).manifests) == 8
     for parallelism, rounds in ((8, 1), (4, 2), (1, 8)):
-        slow = Counting(store, latency_seconds=0.05)
+        slow = Counting(store, latency_seconds=0.25)  # long against the start of a thread, on a busy machine too
         options = {"state.read.parallelism": parallelism, "checkpoint.parallelism": parallelism}
-        reader = open_log(make_log(slow, options, workers=Threads()))
+        reader = open_log(make_log(slow, options, workers=Pool()))
         slow.reset()
         assert reader.files.num_rows == 16
         assert slow.counts == {"get": 8}
@@ -210,6 +211,6 @@ def test_filter_by_partition() -> None:
     reader = make_log(counting)
     opened = open_log(reader)
     counting.reset()
-    _, found = read_files(reader, opened, parse_predicate("day = DATE '2024-01-02'", opened.schema))
+    _, found = read_files(LogAtVersion(reader, opened), parse_predicate("day = DATE '2024-01-02'", opened.schema))
     assert found["path"].to_pylist() == ["b"]
     assert counting.keys == (f"_transaction_log/{names[1]}",)

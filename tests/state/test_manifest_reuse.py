@@ -19,7 +19,7 @@ from indextables.log.snapshot import Snapshot
 from indextables.log.state.model import State
 from indextables.log.state.write import StateWritten, fragments
 from indextables.log.state.writing.delta import Delta
-from indextables.log.state.writing.manifest_reuse import kept_manifests
+from indextables.log.state.writing.manifest_reuse import reusable_manifests
 from log.support import MemoryStore, make_log
 from state.support import (
     add,
@@ -268,6 +268,6 @@ def test_nothing_stays_where_a_partition_column_has_another_type() -> None:
     store = MemoryStore()
     snapshot = started(store, files(), "day")
     state, log = state_of(snapshot), make_log(store, OPTIONS)
-    assert kept_manifests(log, state, Delta(), snapshot.schema, ["day"], MOST) is not None
+    assert reusable_manifests(log, state, Delta(), snapshot.schema, ["day"], MOST) is not None
     texts = pa.schema([pa.field(field.name, pa.string()) for field in snapshot.schema])
-    assert kept_manifests(log, state, Delta(), texts, ["day"], MOST) is None
+    assert reusable_manifests(log, state, Delta(), texts, ["day"], MOST) is None

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
 
+import pyarrow as pa
 import pytest
 
+from indextables import Table
+from indextables.core.runtime.threads import Inline
 from indextables.log.avro.encode_columns import encode_blocks
 from indextables.log.avro.manifest import read_manifest, write_manifest
 from indextables.log.avro.schemas import FILE_ENTRY
+from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.write import write_state
-from log.support import FakeClock, MemoryStore, make_log
+from log.support import FakeClock, MemoryStore, add, make_log
 from state.support import (
     OPTIONAL,
     as_entries,
@@ -31,6 +39,9 @@ from state.support import (
     table,
     written,
 )
+from tables import handle_of, on_store
+
+T = TypeVar("T")
 
 MIB = 1 << 20
 
@@ -151,7 +162,7 @@ def test_concurrent_writes() -> None:
         clock = FakeClock(seed=number)
         clock.seconds = store.clock.seconds
         own = make_log(store, {"state.entriesPerManifest": 3}, clock=clock)
-        results.append(write_state(own, snapshot))
+        results.append(write_state(LogAtVersion(own, snapshot)))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 9)]
     for thread in threads:
@@ -163,3 +174,32 @@ def test_concurrent_writes() -> None:
     assert paths(fresh(store)) == sorted(f"f{number}" for number in range(20))
     (winner,) = [result.state for result in results if result.ours]
     assert all(result.state == winner for result in results)
+
+
+class Travelling(Inline):
+    """Runs calls of plain functions as another process would get them, and keeps what travelled."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+
+    def together(
+        self, calls: Sequence[Callable[[], T]], *, limit: int | None = None, timeout_seconds: float | None = None
+    ) -> list[T]:
+        if not all(isinstance(call, partial) for call in calls):
+            return super().together(calls, limit=limit, timeout_seconds=timeout_seconds)
+        sent = [pickle.dumps(call) for call in calls]
+        self.sent += sent
+        return [pickle.loads(text)() for text in sent]
+
+
+def test_what_writes_a_manifest_travels_without_the_table(tmp_path: Path) -> None:
+    """A handle has all files of its version: a process that writes some of them into a manifest must not get the handle."""
+    created = Table.create(tmp_path / "t", pa.schema([("id", pa.int64())]), options={"state.entriesPerManifest": 3})
+    created.commit_files([add(f"f{number}") for number in range(7)])
+    workers = Travelling()
+    done = write_state(handle_of(on_store(created, workers=workers)))
+    assert done is not None
+    assert [item.num_entries for item in done.state.manifests] == [3, 2, 2]
+    assert len(workers.sent) == 3
+    assert not [text for text in workers.sent if b"Snapshot" in text or b"TableHandle" in text]
+    assert sorted(Table.open(tmp_path / "t").files()["path"].to_pylist()) == [f"f{number}" for number in range(7)]

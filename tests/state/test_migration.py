@@ -9,8 +9,9 @@ import pytest
 
 from indextables import Table
 from indextables.log.open_snapshot import open_log
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.state.checkpoint import checkpoint
+from indextables.table.handle import TableHandle
 from log.support import MemoryStore, lines, make_log, naive_live, put_version, raw_lines, raw_remove, raw_versions
 from state.legacy import MAPPING, OTHER_MAPPING, SHAPES, Shape, full_add, put_table
 from state.support import (
@@ -31,7 +32,7 @@ from state.support import naive_live as live_in_state
 def upgraded(store: MemoryStore) -> Snapshot:
     """The table after its next checkpoint, as a process sees it that knows nothing."""
     log = make_log(store)
-    done = checkpoint(log, open_log(log), compact=False)
+    done = checkpoint(LogAtVersion(log, open_log(log)), compact=False)
     assert (done.format, done.written) == ("avro-state", True)
     after = fresh(store)
     assert after.base == after.version == done.snapshot.version
@@ -73,7 +74,7 @@ def test_checkpoint_sql_upgrade() -> None:
     store = MemoryStore()
     put_table(store)
     log = make_log(store)
-    t = Table(log, open_log(log))
+    t = Table(TableHandle(log, open_log(log)))
     done = t.checkpoint()
     assert (done.format, done.kind, done.written) == ("avro-state", "compacted", True)
     assert t.version == 6, "the protocol was committed first"
@@ -154,7 +155,7 @@ def test_mixed_format_rollback() -> None:
     snapshot = upgraded(store)
     log = make_log(store, {"state.format": "json"})
     snapshot = committed(log, open_log(log), ["after"], ["part-00003.split"])
-    done = checkpoint(log, snapshot, compact=True)
+    done = checkpoint(LogAtVersion(log, snapshot), compact=True)
     assert (done.format, done.written) == ("json", True)
     pointer = json.loads(store.objects["_transaction_log/_last_checkpoint"].data)
     assert (pointer["version"], pointer.get("format"), pointer.get("stateDir")) == (7, None, None)
@@ -191,10 +192,10 @@ def test_upgrade_large_table() -> None:
     store = MemoryStore()
     log = make_log(store, {"state.format": "json", "checkpoint.multipart.maxActionsPerPart": 15_000})
     files = many_files(20_000, days=30)
-    checkpoint(log, grown(log, files, "day"), compact=False)
+    checkpoint(LogAtVersion(log, grown(log, files, "day")), compact=False)
     assert len([key for key in store.objects if ".checkpoint." in key]) == 3
     log = make_log(store)
-    done = checkpoint(log, open_log(log), compact=False)
+    done = checkpoint(LogAtVersion(log, open_log(log)), compact=False)
     assert done.kind == "compacted"
     found = fresh(store).files.sort_by("size")
     assert found.drop_columns(["addedAtVersion", "addedAtTimestamp"]).equals(

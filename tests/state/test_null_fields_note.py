@@ -10,7 +10,7 @@ import pytest
 from indextables.log.avro.avro_file import read_container
 from indextables.log.avro.manifest import NULL_FIELDS_KEY, null_fields, read_entries, read_records, write_manifest
 from indextables.log.avro.record_lengths import LENGTHS_KEY
-from indextables.log.avro.shared_columns import settled
+from indextables.log.avro.shared_columns import compact_columns
 from indextables.log.file_entries import FILE_SCHEMA
 from state.support import entry, files_of, full_entry
 
@@ -75,7 +75,7 @@ class TestSharedKeys:
 
     def test_the_same_keys_are_kept_once(self) -> None:
         rows = [[("id", str(number)), ("level", "x")] for number in range(100)]
-        first, second = settled(self.table(rows)), settled(self.table(rows[:60]))
+        first, second = compact_columns(self.table(rows)), compact_columns(self.table(rows[:60]))
         assert first.column(0).to_pylist() == rows
         assert second.column(0).to_pylist() == rows[:60]
         keys = [table.column(0).chunk(0).keys.buffers()[2].address for table in (first, second)]
@@ -99,6 +99,6 @@ class TestSharedKeys:
     )
     def test_other_keys_stay_what_they_are(self, rows: list[list[tuple[str, str]] | None]) -> None:
         for _ in range(2):
-            assert settled(self.table(rows)).column(0).to_pylist() == rows
+            assert compact_columns(self.table(rows)).column(0).to_pylist() == rows
             sliced = self.table([[("z", "9")], *rows]).slice(1)
-            assert settled(sliced).column(0).to_pylist() == rows
+            assert compact_columns(sliced).column(0).to_pylist() == rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,11 +17,22 @@ from indextables import AddAction, Table
 from indextables.log.avro.manifest import write_manifest
 from indextables.log.avro.schemas import FILE_ENTRY, STATE_MANIFEST
 from indextables.log.state.read import decode_state
+from indextables.spark.session import find_java
 from state.strategies import entries
 from state.support import HERE, OPTIONAL, as_entries, avro_header, avro_records, entry, files_of, full_entry, many_files
 
 WRITTEN = ("zstandard", "snappy", "null")
-JARS = ("avro-1", "jackson-core-2", "jackson-databind", "jackson-annotations", "zstd-jni", "snappy-java", "slf4j-api")
+JARS = (
+    "janino",
+    "commons-compiler",
+    "avro-1",
+    "jackson-core-2",
+    "jackson-databind",
+    "jackson-annotations",
+    "zstd-jni",
+    "snappy-java",
+    "slf4j-api",
+)
 
 Dumped = dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]
 
@@ -82,15 +92,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def java(folder: Path) -> Dumped:
     """The same files as Java's Avro reads them, out of the jars that come with pyspark; by their paths in the folder."""
-    assert shutil.which("java"), "Java 17 or newer is needed, as it is for Spark"
     spec = find_spec("pyspark")
-    assert spec is not None, "install the spark extra (`make test-spark` does): pyspark's jars hold Java's Avro"
+    assert spec is not None, "install the spark extra (`make test` does): pyspark's jars hold Java's Avro"
     assert spec.origin is not None
     jars = [next(iter(sorted((Path(spec.origin).parent / "jars").glob(f"{name}*.jar"))), None) for name in JARS]
     assert None not in jars, f"pyspark lacks one of {', '.join(JARS)}"
-    options = ["-XX:TieredStopAtLevel=1", "-cp", ":".join(map(str, jars)), str(HERE / "DumpAvro.java")]
+    options = ["-XX:TieredStopAtLevel=1", "-cp", ":".join(map(str, jars)), "org.codehaus.janino.SimpleCompiler"]
+    program = [find_java(), *options, str(HERE / "DumpAvro.java"), "DumpAvro"]
     paths = sorted(map(str, folder.rglob("*.avro")))
-    done = subprocess.run(["java", *options, *paths], capture_output=True, check=False, timeout=120)
+    done = subprocess.run([*program, *paths], capture_output=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr.decode()
     dumped: Dumped = {}
     for line in map(json.loads, done.stdout.decode().removesuffix("\n").split("\n")):

@@ -9,7 +9,8 @@ import pytest
 
 from indextables.core.predicate import parse_predicate
 from indextables.log.open_snapshot import open_log
-from indextables.log.refresh import read_files
+from indextables.log.snapshot import LogAtVersion
+from indextables.log.snapshot_files import read_files
 from indextables.log.state.partition_bounds import partition_bounds
 from indextables.storage.testing.counting import Counting
 from log.support import PROTOCOL, MemoryStore, make_log, put_version
@@ -44,10 +45,10 @@ def bounds(column: str, *values: str | None) -> tuple[str | None, str | None]:
 def asked(store: MemoryStore, where: str) -> tuple[list[str], int]:
     """The files that may match, and how many manifests were read for that."""
     counting = Counting(store)
-    log = make_log(counting)
+    log = make_log(counting, {"transaction.cache.enabled": False})
     snapshot = open_log(log)
     counting.reset()
-    _, files = read_files(log, snapshot, parse_predicate(where, snapshot.schema))
+    _, files = read_files(LogAtVersion(log, snapshot), parse_predicate(where, snapshot.schema))
     assert set(counting.counts) <= {"get"}
     assert all("/manifests/" in key for key in counting.keys)
     return sorted(files["path"].to_pylist()), counting.counts["get"]
@@ -258,5 +259,5 @@ def test_partition_pruning_with_tombstones() -> None:
     committed(log, snapshot, [add("late", day="2024-01-02")], ["d2b"])
     counting = make_log(store)
     opened = open_log(counting)
-    _, files = read_files(counting, opened, parse_predicate("day = DATE '2024-01-02'", opened.schema))
+    _, files = read_files(LogAtVersion(counting, opened), parse_predicate("day = DATE '2024-01-02'", opened.schema))
     assert sorted(files["path"].to_pylist()) == ["d2c", "late"], "and so do the versions after the state"

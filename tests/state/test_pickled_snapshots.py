@@ -11,7 +11,7 @@ import pytest
 from indextables import AddAction, Table
 from indextables.core.predicate import parse_predicate
 from indextables.log.open_snapshot import open_log
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.state.checkpoint import checkpoint
 from indextables.storage.local import LocalStore
 from log.support import make_log
@@ -22,7 +22,7 @@ def big_table(url: Path, files: int) -> Snapshot:
     """A table on disk with a state, and one version after it."""
     log = make_log(LocalStore(str(url)))
     snapshot = grown(log, many_files(files, days=10), "day")
-    checkpoint(log, snapshot, compact=True)
+    checkpoint(LogAtVersion(log, snapshot), compact=True)
     log = make_log(LocalStore(str(url)))
     committed(log, open_log(log), [AddAction("late", {"day": "2024-01-03"}, size=7)], ["splits/split-12.split"])
     return open_log(make_log(LocalStore(str(url))))

@@ -13,7 +13,7 @@ from effort import examples
 from indextables.core.predicate import Predicate, parse_predicate
 from indextables.core.values import to_text
 from indextables.log.pruning.file_pruning import prune_files
-from indextables.log.state.live_files import may_hold
+from indextables.log.state.load_manifest import FileQuestion
 from indextables.log.state.model import TYPED, ManifestItem
 from indextables.log.state.partition_bounds import partition_bounds, partition_order
 from indextables.log.state.writing.compact import cut_evenly
@@ -97,7 +97,7 @@ def test_no_manifest_with_a_matching_file_is_left_out(writer: str, data: st.Data
     files = files_of(entries)
     ordered, starts = partition_order(files, SCHEMA, columns)
     pieces = cut_evenly(ordered, starts, data.draw(st.integers(1, 4)))
-    read = [piece for piece in pieces if may_hold(item(piece, columns, writer), predicate, SCHEMA)]
+    read = [piece for piece in pieces if FileQuestion(predicate, SCHEMA, ()).lets_in(item(piece, columns, writer))]
     found = {path for piece in read for path in piece["path"].to_pylist()}
     whole = set(prune_files(files, predicate, SCHEMA, columns)["path"].to_pylist())
     matching = {f"f{number}" for number, row in enumerate(rows) if meaning(predicate, row) is True}
@@ -112,7 +112,7 @@ def test_foreign_bounds_that_do_not_cover_their_values() -> None:
     def kept(column: str, values: list[str], where: str) -> bool:
         files = files_of([entry(n, partitionValues={column: value}) for n, value in enumerate(values)])
         foreign = item(files, [column], "original")
-        return may_hold(foreign, parse_predicate(where, SCHEMA), SCHEMA)
+        return FileQuestion(parse_predicate(where, SCHEMA), SCHEMA, ()).lets_in(foreign)
 
     def bounds(column: str, values: list[str]) -> tuple[str | None, str | None]:
         files = files_of([entry(n, partitionValues={column: value}) for n, value in enumerate(values)])
@@ -143,4 +143,4 @@ def test_foreign_bounds_that_do_not_cover_their_values() -> None:
 def test_bounds_that_say_nothing_keep_everything_they_must(bounds: Any) -> None:
     foreign = ManifestItem("m", 1, bounds=bounds)
     for where in ("id = 3", "id > 2", "id IS NULL", "id IS NOT NULL", "NOT id = 3"):
-        assert may_hold(foreign, parse_predicate(where, SCHEMA), SCHEMA)
+        assert FileQuestion(parse_predicate(where, SCHEMA), SCHEMA, ()).lets_in(foreign)

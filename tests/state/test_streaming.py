@@ -10,8 +10,9 @@ from indextables import Table
 from indextables.core.errors import ChangesGone, VersionNotFound
 from indextables.log.history import Changes, read_changes
 from indextables.log.open_snapshot import open_log
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.storage.testing.counting import Counting
+from indextables.table.handle import TableHandle
 from log.support import MemoryStore, make_log, version_key
 from state.support import add, committed, fresh, grown, many_files, stated, stored_state, table
 
@@ -38,7 +39,7 @@ def story(store: MemoryStore, *, states: bool = True) -> Snapshot:
 
 def changes(store: MemoryStore, since: int) -> Changes:
     log = make_log(store)
-    return read_changes(log, open_log(log), since)
+    return read_changes(LogAtVersion(log, open_log(log)), since)
 
 
 def added(found: Changes) -> list[tuple[str, int]]:
@@ -63,7 +64,7 @@ def test_get_changes_since_timestamp() -> None:
     store = MemoryStore()
     story(store)
     log = make_log(store)
-    t = Table(log, open_log(log))
+    t = Table(TableHandle(log, open_log(log)))
     third = open_log(log, 3).timestamp
     assert added(t.changes(datetime.fromtimestamp(third / 1000, UTC))) == [("f3", 4), ("f4", 6)]
     assert removed(t.changes(datetime.fromtimestamp(third / 1000, UTC))) == [("f2", 4)]
@@ -104,7 +105,7 @@ def test_manifest_version_filtering() -> None:
     log = make_log(counting)
     snapshot = open_log(log)
     counting.reset()
-    assert added(read_changes(log, snapshot, 4)) == [("f4", 6)]
+    assert added(read_changes(LogAtVersion(log, snapshot), 4)) == [("f4", 6)]
     assert set(counting.keys) == {version_key(5), version_key(6)}
     bounds = [(m["minAddedAtVersion"], m["maxAddedAtVersion"]) for m in stored_state(store, 6)["manifests"]]
     assert [newest for _, newest in bounds if newest > 4] == [6]
@@ -145,7 +146,7 @@ def test_streaming_performance() -> None:
         reader = make_log(counting)
         opened = open_log(reader)
         counting.reset()
-        assert added(read_changes(reader, opened, 1)) == [("a", 2), ("b", 3)]
+        assert added(read_changes(LogAtVersion(reader, opened), 1)) == [("a", 2), ("b", 3)]
         costs.append((dict(counting.counts), counting.bytes_moved["get"]))
     assert costs[0] == costs[1]
     assert costs[0][0] == {}, "opening has read them already"

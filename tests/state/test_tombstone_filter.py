@@ -17,7 +17,7 @@ from indextables.log.avro.avro_file import Container, read_container, write_cont
 from indextables.log.avro.decode_records import decode_records
 from indextables.log.avro.encode_record import encode_record
 from indextables.log.avro.text_spans import _WORTH_IT, text_spans
-from indextables.log.state.tombstone_filter import Dead, Paths
+from indextables.log.state.tombstone_filter import Paths, TombstoneFilter
 from log.strategies import texts
 
 QUICK = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -90,11 +90,11 @@ def test_paths_that_end_alike(chunks: int) -> None:
     paths = [f"{letter}/{TAIL}" for letter in "xaybzc"] + ["short", "shore", "e/" + TAIL[::-1], "d/" + TAIL[::-1], TAIL]
     column = pa.chunked_array([pa.array(part.tolist(), pa.string()) for part in np.array_split(paths, chunks)])
     expected = [number for number, path in enumerate(paths) if path in dead]
-    assert Dead(dead).rows(column).tolist() == expected
-    assert Dead(Paths.of(pa.array(dead * 2, pa.string()))).rows(column).tolist() == expected
-    assert Dead(["short"]).rows(column).tolist() == [6]
-    assert Dead([]).rows(column).tolist() == []
-    assert Dead(dead).rows(pa.chunked_array([], pa.string())).tolist() == []
+    assert TombstoneFilter(dead).rows(column).tolist() == expected
+    assert TombstoneFilter(Paths.of(pa.array(dead * 2, pa.string()))).rows(column).tolist() == expected
+    assert TombstoneFilter(["short"]).rows(column).tolist() == [6]
+    assert TombstoneFilter([]).rows(column).tolist() == []
+    assert TombstoneFilter(dead).rows(pa.chunked_array([], pa.string())).tolist() == []
 
 
 @QUICK

@@ -11,8 +11,9 @@ from indextables.log.actions import SkipAction, TxnAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.open_snapshot import open_log
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.state.checkpoint import checkpoint
+from indextables.table.handle import TableHandle
 from indextables.table.write.after_commit import after_commit
 from log.support import START_MS, MemoryStore, checkpoint_key, make_log, put_version, raw_lines, unpacked
 from state.legacy import SHAPES, Shape, full_add, metadata, protocol, put_checkpoint, put_table
@@ -48,7 +49,7 @@ def test_nothing_is_lost(version: int, shape: Shape) -> None:
     put_version(store, 6, SKIP, TXN)
     before = everything(fresh(store))
     log = make_log(store)
-    checkpoint(log, open_log(log), compact=False)
+    checkpoint(LogAtVersion(log, open_log(log)), compact=False)
     after = fresh(store)
     assert after.base == after.version == 7
     assert everything(after) == before
@@ -62,7 +63,7 @@ def test_a_table_without_a_protocol_is_version_1() -> None:
     put_version(store, 0, metadata())
     put_version(store, 1, full_add(1))
     log = make_log(store)
-    checkpoint(log, open_log(log), compact=False)
+    checkpoint(LogAtVersion(log, open_log(log)), compact=False)
     assert fresh(store).protocol.min_reader_version == 4
     assert paths(fresh(store)) == ["part-00001.split"]
 
@@ -74,7 +75,7 @@ def test_a_table_upgrades_at_its_next_checkpoint_on_its_own() -> None:
     log = make_log(store)
     snapshot = open_log(log)
     while snapshot.version < 10:
-        snapshot = after_commit(log, committed(log, snapshot, [f"new-{snapshot.version}"]))
+        snapshot = after_commit(TableHandle(log, committed(log, snapshot, [f"new-{snapshot.version}"]))).snapshot
     assert snapshot.version == 11, "ten, and the upgrade of the protocol"
     assert state_of(fresh(store)).version == 11
     assert len(paths(fresh(store))) == 16 + 5
@@ -89,7 +90,7 @@ def test_only_useful_skips_are_kept() -> None:
     holds = {"mergeskip": STALE["mergeskip"] | {"path": "gone-too", "retryAfter": START_MS + 10**9}}
     put_version(store, 6, SKIP, STALE, holds)
     log = make_log(store)
-    checkpoint(log, open_log(log), compact=False)
+    checkpoint(LogAtVersion(log, open_log(log)), compact=False)
     assert {skip.path for skip in fresh(store).skips} == {"part-00001.split", "gone-too"}
 
 
@@ -98,7 +99,7 @@ class TestDowngrade:
         log = make_log(store)
         snapshot = committed(log, table(log, "day"), [])
         change = Change(skips=(SkipAction("f1", START_MS, "broken"),), txn=TxnAction("stream", 7))
-        snapshot = commit(log, snapshot, change, operation="WRITE").snapshot
+        snapshot = commit(LogAtVersion(log, snapshot), change, operation="WRITE").snapshot
         return stated(log, committed(log, snapshot, ["f1", "f2"]))
 
     @pytest.mark.parametrize("per_part", [1, 50_000])
@@ -107,7 +108,7 @@ class TestDowngrade:
         snapshot = self.avro(store)
         log = make_log(store, JSON | {"checkpoint.multipart.maxActionsPerPart": per_part})
         snapshot = committed(log, snapshot, ["f3"], ["f2"])
-        done = checkpoint(log, snapshot, compact=False)
+        done = checkpoint(LogAtVersion(log, snapshot), compact=False)
         assert (done.format, done.written) == ("json", True)
         opened = fresh(store)
         assert opened.base == 4
@@ -123,7 +124,7 @@ class TestDowngrade:
         snapshot = self.avro(store)
         old, new = make_log(store, JSON), make_log(store)
         snapshot = committed(old, snapshot, ["f3"])
-        checkpoint(old, snapshot, compact=False)
+        checkpoint(LogAtVersion(old, snapshot), compact=False)
         opened = open_log(new)
         stated(new, committed(new, opened, ["f4"], ["f1"]))
         assert state_of(fresh(store)).version == 5
@@ -134,7 +135,7 @@ class TestDowngrade:
     def test_a_state_and_a_checkpoint_of_one_version_say_the_same(self) -> None:
         store = MemoryStore()
         snapshot = self.avro(store)
-        checkpoint(make_log(store, JSON), snapshot, compact=False)
+        checkpoint(LogAtVersion(make_log(store, JSON), snapshot), compact=False)
         by_state = everything(fresh(store))
         manifests = {k: v for k, v in store.objects.items() if "state-v" in k}
         for key in manifests:
@@ -148,7 +149,7 @@ class TestDowngrade:
     def test_old_readers_find_a_checkpoint_they_can_parse(self) -> None:
         """Action lines behind `01 01` and gzip, and a pointer without a format."""
         store = MemoryStore()
-        checkpoint(make_log(store, JSON), self.avro(store), compact=False)
+        checkpoint(LogAtVersion(make_log(store, JSON), self.avro(store)), compact=False)
         data = store.objects[checkpoint_key(3)].data
         assert data.startswith(b"\x01\x01\x1f\x8b")
         kinds = [next(iter(action)) for action in raw_lines(data)]

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -42,13 +43,44 @@ def store(root: Path) -> LocalStore:
     return LocalStore(root)
 
 
+class Disk:
+    """A file system that lacks something, or whose system calls fail or do something else."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._patch = patch
+
+    def has_no_unnamed_files(self) -> None:
+        self._patch.setattr(durable, "_unnamed_files", lambda: False)
+
+    def renames_by(self, rename: Callable[..., int] | None) -> None:
+        """What it has for a rename that replaces nothing."""
+        self._patch.setattr(durable, "_renameat2", lambda: rename)
+
+    def does(self, call: str, instead: Callable[..., object]) -> None:
+        self._patch.setattr(os, call, instead)
+
+    def fails(self, call: str, code: int) -> None:
+        self.does(call, failing(code))
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+@contextmanager
+def changed_disk() -> Iterator[Disk]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield Disk(patch)
+
+
 @pytest.fixture(params=["unnamed", "named", "renamed"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def way(request: pytest.FixtureRequest, disk: Disk) -> str:
     """The three ways to write a new object: O_TMPFILE, a named temporary file, and a file system without hard links."""
     if request.param != "unnamed":
-        monkeypatch.setattr(durable, "_unnamed_files", lambda: False)
+        disk.has_no_unnamed_files()
     if request.param == "renamed":
-        monkeypatch.setattr(os, "link", failing(errno.EPERM))
+        disk.fails("link", errno.EPERM)
     return str(request.param)
 
 
@@ -66,11 +98,11 @@ def files(root: Path) -> list[str]:
 class Calls:
     """The system calls that make a write durable, in order, with the file that each is about."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    def __init__(self, disk: Disk, root: Path) -> None:
         self.seen: list[str] = []
         self._root = root
         for name in ("fsync", "link", "rename", "mkdir", "unlink", "utime", "write"):
-            monkeypatch.setattr(os, name, self._recording(name, getattr(os, name)))
+            disk.does(name, self._recording(name, getattr(os, name)))
 
     def _recording(self, name: str, real: Callable[..., object]) -> Callable[..., object]:
         def call(target: int | str, *args: object, **kwargs: object) -> object:
@@ -85,8 +117,8 @@ class Calls:
         return "temporary" if path.name.startswith((".indextables-", "#")) else os.path.relpath(path, self._root)
 
 
-def test_a_create_is_durable_before_it_is_seen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = Calls(monkeypatch, root)
+def test_a_create_is_durable_before_it_is_seen(root: Path, disk: Disk) -> None:
+    calls = Calls(disk, root)
     store = LocalStore(root)
     store.create("log/a/1", b"x")
     write = ["write temporary", "utime temporary", "fsync temporary"]
@@ -102,28 +134,26 @@ def test_a_create_is_durable_before_it_is_seen(root: Path, monkeypatch: pytest.M
     assert calls.seen == [*write, "link log/a/2", "fsync log/a"]
 
 
-def test_a_create_by_a_named_temporary_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_create_by_a_named_temporary_file(root: Path, disk: Disk) -> None:
     root.mkdir()
-    monkeypatch.setattr(durable, "_unnamed_files", lambda: False)
-    calls = Calls(monkeypatch, root)
+    disk.has_no_unnamed_files()
+    calls = Calls(disk, root)
     LocalStore(root).create("1", b"x")
     write = ["write temporary", "utime temporary", "fsync temporary"]
     assert calls.seen == ["mkdir .", *write, "link 1", "unlink temporary", "fsync ."]
 
 
-def test_a_put_is_durable_before_it_is_seen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_put_is_durable_before_it_is_seen(root: Path, disk: Disk) -> None:
     root.mkdir()
-    calls = Calls(monkeypatch, root)
+    calls = Calls(disk, root)
     LocalStore(root).put("1", b"x")
     assert calls.seen == ["mkdir .", "write temporary", "utime temporary", "fsync temporary", "rename 1", "fsync ."]
 
 
-def test_a_delete_is_durable_with_one_sync_for_a_directory(
-    store: LocalStore, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_delete_is_durable_with_one_sync_for_a_directory(store: LocalStore, root: Path, disk: Disk) -> None:
     for key in ("a/1", "a/2", "b/1"):
         store.create(key, b"")
-    calls = Calls(monkeypatch, root)
+    calls = Calls(disk, root)
     assert store.delete(["a/1", "b/1", "a/2", "b/absent"]) == {}
     assert sorted(call for call in calls.seen if call.startswith("fsync")) == ["fsync a", "fsync b"]
 
@@ -140,38 +170,36 @@ def test_every_way_writes_whole_objects_and_leaves_nothing_else(store: LocalStor
 
 
 def test_without_links_and_without_such_a_rename_the_store_is_refused(
-    store: LocalStore, root: Path, monkeypatch: pytest.MonkeyPatch
+    store: LocalStore, root: Path, disk: Disk
 ) -> None:
-    monkeypatch.setattr(os, "link", failing(errno.ENOTSUP))
-    monkeypatch.setattr(durable, "_renameat2", lambda: None)
+    disk.fails("link", errno.ENOTSUP)
+    disk.renames_by(None)
     with pytest.raises(StoreMisconfigured, match="neither hard links"):
         store.create("a", b"")
     assert files(root) == []
 
 
-def test_a_file_system_that_refuses_the_flag_of_the_rename(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_that_refuses_the_flag_of_the_rename(store: LocalStore, disk: Disk) -> None:
     import ctypes
 
     def refuse(*_: object) -> int:
         ctypes.set_errno(errno.EINVAL)
         return -1
 
-    monkeypatch.setattr(os, "link", failing(errno.EPERM))
-    monkeypatch.setattr(durable, "_renameat2", lambda: refuse)
+    disk.fails("link", errno.EPERM)
+    disk.renames_by(refuse)
     with pytest.raises(StoreMisconfigured):
         store.create("a", b"")
 
 
-def test_a_crash_between_link_and_unlink_leaves_a_good_object(
-    store: LocalStore, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(durable, "_unnamed_files", lambda: False)
+def test_a_crash_between_link_and_unlink_leaves_a_good_object(store: LocalStore, root: Path, disk: Disk) -> None:
+    disk.has_no_unnamed_files()
 
     def die(*_: object) -> None:
         raise Died("before unlink")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "unlink", die)
+    with changed_disk() as dying:
+        dying.does("unlink", die)
         with pytest.raises(Died):
             store.create("log/1", b"whole")
     assert len(files(root)) == 2
@@ -285,7 +313,7 @@ def test_an_object_and_a_directory_of_one_name(store: LocalStore) -> None:
     assert [meta.key for meta in store.list("")] == ["a/b"]
 
 
-def test_a_listing_reads_only_directories_that_can_match(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_reads_only_directories_that_can_match(store: LocalStore, disk: Disk) -> None:
     for key in ("log/0", "log/manifests/m", "log/state-v1/m", "log/state-v2/m", "splits/s"):
         store.create(key, b"")
     read: list[str] = []
@@ -295,7 +323,7 @@ def test_a_listing_reads_only_directories_that_can_match(store: LocalStore, monk
         read.append(os.path.relpath(path, store.root))
         return scandir(path)
 
-    monkeypatch.setattr(os, "scandir", recording)
+    disk.does("scandir", recording)
     for prefix, after, directories in [
         ("log/0", None, ["log"]),
         ("log/state-v2", None, ["log", "log/state-v2"]),
@@ -379,13 +407,11 @@ def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
         (errno.ENAMETOOLONG, InvalidKey),
     ],
 )
-def test_errors_of_a_write(
-    store: LocalStore, root: Path, monkeypatch: pytest.MonkeyPatch, way: str, code: int, expected: type[StorageError]
-) -> None:
+def test_errors_of_a_write(store: LocalStore, root: Path, way: str, code: int, expected: type[StorageError]) -> None:
     assert way
     store.create("d/before", b"")
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", failing(code))
+    with changed_disk() as broken:
+        broken.fails("fsync", code)
         for write in (store.create, store.put):
             with pytest.raises(StorageError) as caught:
                 write("d/a", b"x")
@@ -394,25 +420,25 @@ def test_errors_of_a_write(
     assert files(root) == ["d/before"]
 
 
-def test_errors_of_reads_lists_and_deletes(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_reads_lists_and_deletes(store: LocalStore) -> None:
     store.create("d/a", b"x")
-    for name in ("open", "stat", "scandir", "unlink"):
-        monkeypatch.setattr(os, name, failing(errno.EACCES))
     asks: list[Callable[[], object]] = [
         lambda: store.get("d/a"),
         lambda: store.get_range("d/a", 0, 1),
         lambda: store.head("d/a"),
         lambda: list(store.list("")),
     ]
-    for ask in asks:
-        with pytest.raises(AccessDenied):
-            ask()
-    monkeypatch.undo()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "unlink", failing(errno.EROFS))
+    with changed_disk() as closed:
+        for name in ("open", "stat", "scandir", "unlink"):
+            closed.fails(name, errno.EACCES)
+        for ask in asks:
+            with pytest.raises(AccessDenied):
+                ask()
+    with changed_disk() as read_only:
+        read_only.fails("unlink", errno.EROFS)
         assert type(store.delete(["d/a"])["d/a"]) is AccessDenied
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", failing(errno.EIO))
+    with changed_disk() as broken:
+        broken.fails("fsync", errno.EIO)
         assert type(store.delete(["d/a"])["d/a"]) is StorageError
 
 
@@ -423,7 +449,7 @@ def test_a_component_that_is_too_long(store: LocalStore) -> None:
             ask("x" * 300)
 
 
-def test_directories_without_sync_are_taken_as_they_are(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directories_without_sync_are_taken_as_they_are(store: LocalStore, disk: Disk) -> None:
     real = os.fsync
 
     def fsync(fd: int) -> None:
@@ -431,16 +457,16 @@ def test_directories_without_sync_are_taken_as_they_are(store: LocalStore, monke
             raise OSError(errno.EINVAL, "not for directories")
         real(fd)
 
-    monkeypatch.setattr(os, "fsync", fsync)
+    disk.does("fsync", fsync)
     store.create("a/b", b"x")
     assert store.get("a/b").data == b"x"
 
 
-def test_short_reads_and_writes_are_continued(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_reads_and_writes_are_continued(store: LocalStore, disk: Disk) -> None:
     data = bytes(range(256)) * 4
     write, pread = os.write, os.pread
-    monkeypatch.setattr(os, "write", lambda fd, view: write(fd, view[:100]))
-    monkeypatch.setattr(os, "pread", lambda fd, size, start: pread(fd, min(size, 70), start))
+    disk.does("write", lambda fd, view: write(fd, view[:100]))
+    disk.does("pread", lambda fd, size, start: pread(fd, min(size, 70), start))
     store.create("a", data)
     assert store.get("a").data == data
     assert store.get_range("a", 3, 900) == data[3:900]

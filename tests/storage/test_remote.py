@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import obstore
@@ -27,6 +27,18 @@ from indextables.storage.resolve import resolve
 from indextables.storage.store import Store
 from storage.fault_proxy import FaultProxy, Rule, fault_proxy
 from storage.helpers import BUCKET, FakeClock, s3_options
+
+ObstoreDoes = Callable[[str, Callable[..., Any]], None]
+
+
+@pytest.fixture
+def obstore_does(monkeypatch: pytest.MonkeyPatch) -> ObstoreDoes:
+    """`obstore_does("list", answer)`: a client that answers in another way, as another store would."""
+
+    def answer(name: str, function: Callable[..., Any]) -> None:
+        monkeypatch.setattr(obstore, name, function)
+
+    return answer
 
 
 @pytest.fixture
@@ -181,7 +193,7 @@ def memory_store(**settings: Any) -> ObstoreStore:
     return ObstoreStore(MemoryStore(), "memory://test/t", "t", **settings)
 
 
-def test_absent_keys_are_no_failure_where_the_service_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_absent_keys_are_no_failure_where_the_service_says_so(obstore_does: ObstoreDoes) -> None:
     store = memory_store()
     for key in ("a", "b", "c"):
         store.create(key, b"")
@@ -192,26 +204,26 @@ def test_absent_keys_are_no_failure_where_the_service_says_so(monkeypatch: pytes
             obstore.head(client, path)
             real(client, path)
 
-    monkeypatch.setattr(obstore, "delete", as_azure_does)
+    obstore_does("delete", as_azure_does)
     assert store.delete(["a", "x", "b", "y", "c"]) == {}
     assert list(store.list("")) == []
 
 
-def test_a_delete_without_an_answer_fails_for_every_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_delete_without_an_answer_fails_for_every_key(obstore_does: ObstoreDoes) -> None:
     calls = []
 
     def silent(_: MemoryStore, paths: list[str]) -> None:
         calls.append(paths)
         raise obstore.exceptions.GenericError("HTTP error: operation timed out")
 
-    monkeypatch.setattr(obstore, "delete", silent)
+    obstore_does("delete", silent)
     failed = memory_store().delete(["a", "b", "c"])
     assert {key: type(error) for key, error in failed.items()} == dict.fromkeys("abc", StoreUnavailable)
     assert len(calls) == 1
 
 
 @pytest.mark.parametrize("honours_offset", [True, False])
-def test_listings_in_the_order_of_path_segments(monkeypatch: pytest.MonkeyPatch, honours_offset: bool) -> None:
+def test_listings_in_the_order_of_path_segments(obstore_does: ObstoreDoes, honours_offset: bool) -> None:
     """As Azure with a hierarchical namespace answers: its offset, where it knows one, is in that order and inclusive."""
     store = memory_store(azure=True)
     keys = ["a-b", "a.b", "a/b", "a/b-c/x", "a/b/c", "a0", "log/0", "log/1", "log/x/y", "n-a/y", "n/x", "z/1"]
@@ -226,7 +238,7 @@ def test_listings_in_the_order_of_path_segments(monkeypatch: pytest.MonkeyPatch,
                 taken.append(item["path"])
                 yield [item]
 
-    monkeypatch.setattr(obstore, "list", as_azure_does)
+    obstore_does("list", as_azure_does)
     for prefix in ("", "a", "a/b", "a/b-", "log/", "n-a", "n/", "z", "nothing"):
         for after in ("", *keys, "a", "a/", "a/b-c", "n-", "zz"):
             expected = sorted(key for key in keys if key.startswith(prefix) and key > after)
@@ -248,7 +260,7 @@ def test_a_backslash_is_no_key_on_azure() -> None:
     assert type(store.delete(["a\\b"])["a\\b"]) is InvalidKey
 
 
-def test_a_panic_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_panic_is_an_error(obstore_does: ObstoreDoes) -> None:
     panic = type("PanicException", (BaseException,), {})
 
     def fail(*_: object, **__: object) -> None:
@@ -256,7 +268,7 @@ def test_a_panic_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
     store = memory_store()
     for name in ("get", "list", "delete"):
-        monkeypatch.setattr(obstore, name, fail)
+        obstore_does(name, fail)
     with pytest.raises(StorageError, match="panic"):
         store.get("a")
     with pytest.raises(StorageError, match="panic"):
@@ -264,11 +276,11 @@ def test_a_panic_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert type(store.delete(["a"])["a"]) is StorageError
 
 
-def test_an_interrupt_is_not_an_error_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_not_an_error_of_the_store(obstore_does: ObstoreDoes) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(obstore, "get", interrupt)
+    obstore_does("get", interrupt)
     with pytest.raises(KeyboardInterrupt):
         memory_store().get("a")
 

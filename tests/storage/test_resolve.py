@@ -192,12 +192,12 @@ def test_credentials_that_cannot_be_read() -> None:
 def test_tables_of_one_bucket_share_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
     options = Options({"aws.accessKey": "k", "aws.secretKey": "s"})
     one, two = resolve("s3://b/one", options), resolve("s3a://b/two", options)
-    assert client(one) is client(two)
-    assert client(one) is not client(resolve("s3://c/one", options))
-    assert client(one) is not client(resolve("s3://b/one", NONE))
-    before = client(one)
+    assert client(one.client) is client(two.client)
+    assert client(one.client) is not client(resolve("s3://c/one", options).client)
+    assert client(one.client) is not client(resolve("s3://b/one", NONE).client)
+    before = client(one.client)
     monkeypatch.setenv("AWS_REGION", "elsewhere")
-    assert client(one) is not before
+    assert client(one.client) is not before
 
 
 def test_open_wraps_in_retrying(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from indextables.core.errors import AccessDenied, ObjectExists, ObjectNotFound, StorageError, StoreUnavailable
 from indextables.core.options import Options
-from indextables.core.runtime.threads import Threads
+from indextables.core.runtime.threads import Pool
 from indextables.storage.resolve import resolve
 from indextables.storage.retrying import Retrying
 from indextables.storage.store import ObjectMeta, Store
@@ -168,7 +168,7 @@ def test_failed_requests_count_too(memory: Store) -> None:
 def test_requests_side_by_side_are_one_round(memory: Store) -> None:
     memory.put("a", b"")
     store = Counting(memory, latency_seconds=0.1)
-    Threads(4).together([lambda: store.get("a"), lambda: store.head("a"), lambda: next(store.list(""))])
+    Pool(4).together([lambda: store.get("a"), lambda: store.head("a"), lambda: next(store.list(""))])
     assert (len(store.requests), store.rounds) == (3, 1)
     store.get("a")
     assert store.rounds == 2

@@ -18,6 +18,7 @@ import pytest
 import indextables.table.build.split_builder as write_tasks_module
 import indextables.table.maintain.merge as merge_module
 from indextables.core.runtime.threads import Workers
+from indextables.split.build.split_form import SplitForm
 from indextables.split.build.split_merge import BrokenSource, Target, merge
 from indextables.split.build.split_writer import LocalSplit, write_split
 from indextables.split.bundle.bundle_writer import Sealed
@@ -52,16 +53,16 @@ _written: dict[Any, _Built] = {}
 _merged: dict[Any, _Merged] = {}
 
 
-def _write(directory: Path, batches: Iterator[pa.RecordBatch], **how: Any) -> LocalSplit:
-    rows = pa.Table.from_batches(batches, how["schema"])
+def _write(directory: Path, batches: Iterator[pa.RecordBatch], form: SplitForm, **how: Any) -> LocalSplit:
+    rows = pa.Table.from_batches(batches, form.schema)
     key = str((rows.to_pydict(), rows.schema, how["partition_values"], how["source"]))
     if key not in _written:
-        _written[key] = _Built.of(write_split(directory, rows.to_batches(), **how))
+        _written[key] = _Built.of(write_split(directory, rows.to_batches(), form, **how))
     return _written[key].appear(directory, how["source"])
 
 
 def _merge(directory: Path, sources: Sequence[SplitReader], target: Target, workers: Workers) -> LocalSplit:
-    store = sources[0]._store
+    store = sources[0].parts.store
     inner: Any = store
     while not isinstance(inner, MemoryStore):
         inner = inner.inner
@@ -79,7 +80,7 @@ def _merge(directory: Path, sources: Sequence[SplitReader], target: Target, work
 
 
 def _really_merged(directory: Path, sources: Sequence[SplitReader], target: Target, workers: Workers) -> _Merged:
-    store = sources[0]._store
+    store = sources[0].parts.store
     requests: list[tuple[str, tuple[Any, ...]]] = []
 
     def noting(verb: str) -> Any:
@@ -91,14 +92,14 @@ def _really_merged(directory: Path, sources: Sequence[SplitReader], target: Targ
 
     noted: Any = Hooked(store, **{verb: noting(verb) for verb in ("get", "get_range", "get_ranges", "head")})
     for source in sources:
-        source._store = noted
+        source.parts.store = noted
     try:
         return _Merged(requests, _Built.of(merge(directory, sources, target, workers)))
     except BrokenSource as broken:
         return _Merged(requests, (sources.index(broken.source), broken.error))
     finally:
         for source in sources:
-            source._store = store
+            source.parts.store = store
 
 
 def build_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from indextables import Table
 from indextables.log.open_snapshot import open_log
+from indextables.table.handle import TableHandle
 from indextables.table.write.create import create_table
 from log.support import MemoryStore, make_log, raw_lines, version_key
-from table.written_support import objects_of, rows_of, store_of
+from table.written_support import objects_of, rows_of
+from tables import store_of
 
 SCHEMA = pa.schema(
     [pa.field("id", pa.int64(), nullable=False), ("level", pa.string()), ("day", pa.date32()), ("host", pa.string())]
@@ -32,7 +34,7 @@ def some(rows: int, first: int = 0) -> pa.Table:
 
 def table_in(store: Any, options: dict[str, Any] | None = None, **more: Any) -> Table:
     log = make_log(store, options, **more)
-    return Table(log, open_log(log))
+    return Table(TableHandle(log, open_log(log)))
 
 
 def store_with(appends: int, partition_by: list[str] | None = None, rows: int = 6) -> MemoryStore:

@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 
 from indextables import AddAction, Table
 from indextables.core.values import to_text
+from indextables.split.build.split_form import SplitForm
 from indextables.split.build.split_writer import write_split
 from indextables.split.index.doc_mapping import plan_mapping
+from tables import store_of
 
 
 def add_rows(table: Table, data: pa.Table, *, stats: bool = True, **fields: Any) -> list[str]:
@@ -48,13 +50,11 @@ def _add(table: Table, values: dict[str, Any], data: pa.Table, stats: bool) -> A
         split = write_split(
             Path(folder),
             rows.to_batches(),
-            schema=rows.schema,
-            mapping=mapping,
+            SplitForm(rows.schema, mapping, heap=15_000_000),
             partition_values=texts,
-            heap=15_000_000,
             created_ms=0,
         )
-        table._log.store.create(path, split.path.read_bytes())
+        store_of(table).create(path, split.path.read_bytes())
     footer = split.sealed.footer
     return AddAction(
         path,

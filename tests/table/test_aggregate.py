@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import indextables.split.reader as reader_module
+import indextables.split.execute as execute_module
 from effort import examples
 from indextables import Table
 from indextables.core.errors import QueryError
@@ -24,6 +24,7 @@ from table.query_model import finds
 from table.strategies import SCHEMA, tables
 from table.test_search import make, queries
 from table.test_search import rows as texts
+from tables import handle_of, store_of
 
 DAY = 86_400_000_000
 PRICES = ["< -10.5", "[-10.5, 0)", "[0, 100)", ">= 100"]
@@ -231,17 +232,27 @@ def logs() -> Table:
 
 
 @pytest.fixture
-def pushed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def from_index(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], None]:
+    """`from_index(function)`: what an index answers for the rest of the test."""
+
+    def answer(function: Callable[..., Any]) -> None:
+        monkeypatch.setattr(execute_module, "from_index", function)
+
+    return answer
+
+
+@pytest.fixture
+def pushed(from_index: Callable[[Callable[..., Any]], None]) -> list[bool]:
     """Whether the index was enough, for each split that was asked."""
     seen: list[bool] = []
-    original: Callable[..., Any] = reader_module.from_index
+    original: Callable[..., Any] = execute_module.from_index
 
     def watched(*arguments: Any) -> Any:
         answer = original(*arguments)
         seen.append(answer is not None)
         return answer
 
-    monkeypatch.setattr(reader_module, "from_index", watched)
+    from_index(watched)
     return seen
 
 
@@ -262,11 +273,11 @@ class TestIndex:
         ],
     )
     def test_is_enough(
-        self, logs: Table, pushed: list[bool], monkeypatch: pytest.MonkeyPatch, by: tuple[str, ...], metrics: list[str]
+        self, logs: Table, pushed: list[bool], from_index: Callable[..., None], by: tuple[str, ...], metrics: list[str]
     ) -> None:
         found = logs.aggregate(by, metrics, query="disk")
         assert pushed == [True]
-        monkeypatch.setattr(reader_module, "from_index", lambda *_: None)
+        from_index(lambda *_: None)
         assert found.equals(logs.aggregate(by, metrics, query="disk"))
         assert found.num_rows
 
@@ -330,7 +341,7 @@ def test_counts_of_partitions_come_from_the_log() -> None:
     days = [dt.date(2026, 1, 1), dt.date(2026, 1, 2), None]
     table.append(pa.table({"day": pa.array(days * 2, pa.date32()), "x": pa.array(range(6), pa.int64())}))
     for path in table.files().column("path").to_pylist():
-        table._log.store.delete(path)
+        store_of(table).delete(path)
     assert table.aggregate("day").column("n").to_pylist() == [2, 2, 2]
 
 
@@ -429,7 +440,7 @@ def test_a_long_text_is_not_repeated_in_full(logs: Table) -> None:
 def test_a_handle_never_goes_back(logs: Table) -> None:
     """A reader that began before another thread's commit ends after it."""
     table = Table.create(f"memory://{uuid.uuid4().hex}/table", pa.schema([("x", pa.int64())]))
-    before = table._snapshot
+    before = handle_of(table)
     table.append(pa.table({"x": [1]}))
     table._move(before, before)
     assert table.version == 1

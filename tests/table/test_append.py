@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -32,20 +31,23 @@ from indextables.core.errors import (
     StorageError,
     StoreUnavailable,
 )
-from indextables.core.runtime.threads import THREADS
+from indextables.core.runtime.threads import IO
 from indextables.log.actions import ProtocolAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.open_snapshot import open_log
+from indextables.log.snapshot import LogAtVersion
 from indextables.split.build.spool import Spool
 from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from indextables.table.build.ingest import ingest
 from indextables.table.build.uploads import partition_directory
+from indextables.table.handle import TableHandle
 from indextables.table.progress import Progress
 from indextables.table.write.create import create_table
 from log.support import Hooked, MemoryStore, make_log
 from split.bundle_support import exact
-from table.written_support import files_end_at, footers, left_in, objects_of, rows_of, store_of
+from table.written_support import files_end_at, footers, left_in, objects_of, rows_of
+from tables import handle_of, store_of
 
 SCHEMA = pa.schema(
     [pa.field("id", pa.int64(), nullable=False), ("level", pa.string()), ("message", pa.string()), ("day", pa.date32())]
@@ -57,11 +59,11 @@ STEP = 1 if EFFORT > 1 else 2
 
 
 @pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def scratch(tmp_path: Path, temporary_files_in: Callable[[Path], None]) -> Iterator[Path]:
     """Where writes put their temporary files: nothing may be left there."""
     directory = tmp_path / "scratch"
     directory.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
+    temporary_files_in(directory)
     yield directory
     assert left_in(directory) == []
 
@@ -84,7 +86,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def table_in(store: Any, options: dict[str, Any] | None = None) -> Table:
     log = make_log(store, options)
-    return Table(log, open_log(log))
+    return Table(TableHandle(log, open_log(log)))
 
 
 class TestRows:
@@ -339,8 +341,12 @@ class TestOptions:
 
 def test_a_foreign_table_is_refused(tmp_path: Path) -> None:
     table = Table.create(tmp_path / "t", SCHEMA)
-    log = table._log
-    commit(log, open_log(log), Change(protocol=ProtocolAction(4, 4, ("avroState",), ("avroState",))), operation="X")
+    log = handle_of(table).log
+    commit(
+        LogAtVersion(log, open_log(log)),
+        Change(protocol=ProtocolAction(4, 4, ("avroState",), ("avroState",))),
+        operation="X",
+    )
     with pytest.raises(ForeignTable, match=r"written by another implementation.*bundleSplits.*writing rows"):
         table.refresh().append(some(1))
     assert objects_of(table) == []
@@ -395,9 +401,9 @@ class TestFailures:
                 raise StorageError("the fourth is refused", written=False)
             store.create(key, data)
 
-        log = make_log(Hooked(store, create=create), {"indexWriter.threads": 4}, workers=THREADS)
+        log = make_log(Hooked(store, create=create), {"indexWriter.threads": 4}, workers=IO)
         with pytest.raises(StorageError, match="the fourth is refused"):
-            Table(log, open_log(log)).append(some(40))
+            Table(TableHandle(log, open_log(log))).append(some(40))
         assert objects_of(table) == []
         assert uploads < 40, "the others were not built"
 
@@ -421,7 +427,7 @@ class TestFailures:
         table = Table.create(tmp_path / "t", SCHEMA, partition_by=["day"])
         log = make_log(Hooked(store_of(table), create=create), workers=LastWord())
         with pytest.raises(StorageError, match="is refused"):
-            ingest(log, open_log(make_log(store_of(table))), some(9).to_batches(), parameters={})
+            ingest(TableHandle(log, open_log(make_log(store_of(table)))), some(9).to_batches(), parameters={})
 
     def test_an_upload_without_an_answer_gets_another_name(self) -> None:
         store = MemoryStore()

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables import Table
-from indextables.split.plan.column_queries import IndexView
-from indextables.split.query import count_two_terms as both
+from indextables.core.runtime.process_state import Lru
+from indextables.split.plan.index_view import IndexView
+from indextables.split.query import count_two_terms
 
 SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string()), ("other", pa.string())])
 OPTIONS = {"spark.indextables.indexing.typemap.text": "text,other"}
@@ -23,9 +24,9 @@ WORDS = ["alpha", "alphabet", "alphabets", "alpha123", "alpha9", "gamma", "gamma
 
 @pytest.fixture(autouse=True)
 def _forgotten() -> Iterator[None]:
-    both._WIDE.clear()
+    count_two_terms.WIDE_WORDS.clear()
     yield
-    both._WIDE.clear()
+    count_two_terms.WIDE_WORDS.clear()
 
 
 def texts(seed: int, rows: int) -> pa.Table:
@@ -60,6 +61,13 @@ def expected(rows: list[dict[str, str | None]], one: tuple[str, str], other: tup
     return sum(all(word in (row[column] or "").split() for column, word in (one, other)) for row in rows)
 
 
+def every_word_is_listed(patch: pytest.MonkeyPatch, most: int) -> None:
+    """However rare a word is, and the other beside it; unless more than `most` words begin with it."""
+    patch.setattr(count_two_terms, "_LEAST_ROWS", 0)
+    patch.setattr(count_two_terms, "_MOST_TIMES", 10**9)
+    patch.setattr(count_two_terms, "_MOST_WORDS", most)
+
+
 FIELDS = st.tuples(st.sampled_from(["text", "other"]), st.sampled_from(WORDS))
 
 
@@ -72,10 +80,8 @@ def test_both_words(
     tables: list[tuple[Table, list[dict[str, str | None]]]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(both, "_LEAST_ROWS", 0)
-    monkeypatch.setattr(both, "_MOST_TIMES", 10**9)
-    monkeypatch.setattr(both, "_MOST_WORDS", most)
-    monkeypatch.setattr(both, "_WIDE", set())
+    every_word_is_listed(monkeypatch, most)
+    count_two_terms.WIDE_WORDS.clear()
     for table, rows in tables:
         query = f"{one[0]}:{one[1]} AND {other[0]}:{other[1]}"
         assert table.count(query=query) == expected(rows, one, other)
@@ -89,7 +95,7 @@ class Asked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ways: list[str | None] = []
-        usual = both.count_of_both
+        usual = count_two_terms.count_of_both
 
         def watched(view: IndexView, *more: object) -> int | None:
             found = usual(view, *more)  # type: ignore[arg-type]
@@ -130,16 +136,16 @@ def test_which_words_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         asked.ways.clear()
         assert table.count(query=query) == found, query
         assert asked.ways == [way], query
-    assert {("text", "request")} == both._WIDE
+    assert count_two_terms.WIDE_WORDS.listed() == [("text", "request")]
 
 
 def test_what_is_known_of_words_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(both, "_LEAST_ROWS", 0)
-    monkeypatch.setattr(both, "_MOST_KNOWN", 3)
-    monkeypatch.setattr(both, "_MOST_WORDS", 0)
+    every_word_is_listed(monkeypatch, most=0)
+    monkeypatch.setattr(count_two_terms, "_MOST_KNOWN", 3)
+    monkeypatch.setattr(count_two_terms, "WIDE_WORDS", Lru(3))
     words = [f"{letter}words" for letter in "abcdefghij"]
     table = Table.create(tmp_path / "t", SCHEMA, options=OPTIONS)
     table.append(pa.table({"id": [1], "text": [" ".join(words)], "other": [None]}, SCHEMA))
     for word in words:
         assert table.count(query=f"text:{word} AND text:{words[0]}") == 1
-        assert len(both._WIDE) <= 3
+        assert len(count_two_terms.WIDE_WORDS) <= 3

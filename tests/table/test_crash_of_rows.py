@@ -17,6 +17,7 @@ from indextables import Table
 from indextables.core.errors import MetadataChanged
 from indextables.log.open_snapshot import open_log
 from indextables.log.table_log import TableLog
+from indextables.table.handle import TableHandle
 from indextables.table.maintain.merge import OPERATION, Merged
 from indextables.table.write.create import create_table
 from log.crash import Crash, Operation, every_crash, is_certain, leftovers, retried
@@ -46,7 +47,7 @@ def rows(*numbers: int) -> frozenset[str]:
 
 
 def opened(log: TableLog) -> Table:
-    return Table(log, open_log(log))
+    return Table(TableHandle(log, open_log(log)))
 
 
 def found(log: TableLog) -> frozenset[str]:
@@ -61,7 +62,7 @@ def found(log: TableLog) -> frozenset[str]:
 
 def prepare(log: TableLog) -> None:
     """Two splits in each of two partitions."""
-    table = Table(log, create_table(log, SCHEMA, ["part"]))
+    table = Table(TableHandle(log, create_table(log, SCHEMA, ["part"])))
     table.append(data(0, 1, 2, 3))
     table.append(data(4, 5, 6, 7))
 
@@ -240,7 +241,7 @@ def test_a_merge_with_a_broken_source_does_not_overlook_what_else_changed() -> N
             opened(other).commit_files(properties={"spark.indextables.indexing.fastfields": "id"})
         store.create(key, body)
 
-    table = Table(make_log(Hooked(store, create=create), dict(BROKEN.options)), open_log(log))
+    table = Table(TableHandle(make_log(Hooked(store, create=create), dict(BROKEN.options)), open_log(log)))
     with pytest.raises(MetadataChanged):
         table.merge_splits()
     assert data_files(store) == named_files(store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import SplitError, StorageError
-from indextables.split import open_splits as opened
-from indextables.split import reader
+from indextables.split import open_splits
 from indextables.split.rows import row_reader as rows_module
+from split.reader_support import costs_of
 
 ROWS = 1_500
 SCHEMA = pa.schema([("id", pa.int64()), ("level", pa.string()), ("cost", pa.float64()), ("body", pa.string())])
@@ -69,8 +69,8 @@ class Broken:
 
     def fresh(self, cache: Path | None) -> Table:
         """Nothing of what was read before is remembered."""
-        opened.OPEN = opened.OpenSplits()
-        rows_module._segment_cache().clear()
+        open_splits.close_all()
+        rows_module.segment_cache().clear()
         place = {"cache.disk.enabled": False} if cache is None else {"cache.disk.directory": str(cache)}
         return Table.open(self.folder / "table", options=place)
 
@@ -109,9 +109,9 @@ class Broken:
 
 
 @pytest.fixture(params=[False, True], ids=["as written", "merged"])
-def broken(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Broken:
-    monkeypatch.setattr(reader, "SMALL", -1)  # a split of this size would be read and not searched
-    return Broken(tmp_path, merged=request.param)
+def broken(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Broken]:
+    with costs_of(small_split_rows=-1):  # a split of this size would be read and not searched
+        yield Broken(tmp_path, merged=request.param)
 
 
 def trials(broken: Broken, seeds: range) -> None:

@@ -26,6 +26,7 @@ from indextables.core.errors import (
     UnsafePath,
     VersionNotFound,
 )
+from tables import handle_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("message", pa.string())])
 NO_CACHE = {"transaction.cache.enabled": False}
@@ -123,8 +124,19 @@ class TestWhatFollowsACommit:
         assert Table.open(table.url, options=NO_CACHE).files().num_rows == 10
 
     def test_a_safety_age_of_nothing_still_writes_states(self, table: Table) -> None:
-        table.commit_files([add()], properties={"safetyAge.hours": "0"})
-        assert table.checkpoint().written
+        """Nobody can set such a safety age here, but other writers can."""
+        metadata = handle_of(table).snapshot.metadata
+        configuration = {**metadata.configuration, "spark.indextables.safetyAge.hours": "0"}
+        update = {"id": table.id, "schemaString": metadata.schema_string, "partitionColumns": []}
+        write_version(
+            table,
+            1,
+            {"metaData": {**update, "format": {"provider": "x", "options": {}}, "configuration": configuration}},
+        )
+        again = Table.open(table.url, options=NO_CACHE)
+        assert handle_of(again).snapshot.safety_age_seconds == 0
+        again.commit_files([add()])
+        assert again.checkpoint().written
 
 
 class TestPaths:

@@ -87,9 +87,9 @@ def test_what_the_machine_lacks_is_no_fault_of_a_split(said: str, kind: type[Exc
 
 
 def test_a_merge_on_a_machine_without_file_handles_blames_no_split(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, temporary_files_in: Callable[[Path], None]
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    temporary_files_in(tmp_path)
     table = Table.create(memory(), SCHEMA)
     for first in range(0, 50, 5):
         table.append(some(first))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,17 +24,18 @@ from indextables.core.errors import (
     TableReplaced,
     UploadTooOld,
 )
-from indextables.core.runtime.threads import THREADS
+from indextables.core.runtime.threads import IO
 from indextables.core.types import arrow_to_spark_json
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate
-from indextables.split import open_splits as opened
+from indextables.split import open_splits
 from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from indextables.table.progress import Progress
 from indextables.table.write.create import create_table
 from log.support import HOUR, Hooked, MemoryStore, make_log
 from table.merge_support import SCHEMA, check, grown, live, orphans, some, store_with, table_in
 from table.written_support import files_end_at, left_in, objects_of, rows_of
+from tables import handle_of
 
 FAULTS = list(Fault)
 STEP = 1 if EFFORT > 1 else 2
@@ -43,12 +43,12 @@ STEP = 1 if EFFORT > 1 else 2
 
 
 @pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def scratch(tmp_path: Path, temporary_files_in: Callable[[Path], None]) -> Iterator[Path]:
     """Where merges put their temporary files: nothing may be left there, whatever happened."""
     directory = tmp_path / "scratch"
     directory.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    monkeypatch.setattr(opened, "OPEN", opened.OpenSplits())
+    temporary_files_in(directory)
+    open_splits.close_all()
     yield directory
     assert left_in(directory) == []
 
@@ -58,7 +58,7 @@ def damage(store: MemoryStore, path: str, at: int = 10) -> None:
     content = bytearray(store.objects[path].data)
     content[at] ^= 1
     store.put(path, bytes(content))
-    opened.OPEN = opened.OpenSplits()
+    open_splits.close_all()
 
 
 def oldest(store: MemoryStore) -> list[str]:
@@ -94,7 +94,7 @@ class TestBrokenSources:
         paths = oldest(store)
         if at == "gone":
             store.delete([paths[1]])
-            opened.OPEN = opened.OpenSplits()
+            open_splits.close_all()
         else:
             file = next(file for file in table_in(store).files().to_pylist() if file["path"] == paths[1])
             damage(store, paths[1], file["footerStartOffset"] - 10 if at == "index" else int(at))
@@ -135,7 +135,7 @@ class TestBrokenSources:
         version = table.version
         assert table.merge_splits().version == version
         store.put(bad, whole.data)
-        opened.OPEN = opened.OpenSplits()
+        open_splits.close_all()
         store.clock.advance(25 * HOUR)
         assert table.merge_splits().sources == 2
         assert rows_of(table_in(store)) == some(24)
@@ -293,7 +293,7 @@ class TestOthersMeanwhile:
         def widened(_: str) -> None:
             other = table_in(store)
             update = MetadataUpdate(schema_string=arrow_to_spark_json(wider))
-            commit(other._log, other._snapshot, Change(metadata=update), operation="ALTER")
+            commit(handle_of(other), Change(metadata=update), operation="ALTER")
             other.refresh().append(pa.table({"id": [18], "note": ["new"]}))
 
         table = table_in(when(store, "create", is_split, widened))
@@ -357,7 +357,7 @@ class TestStoreFailures:
                 raise error
             store.create(key, data)
 
-        table = table_in(Hooked(store, create=create), {"indexWriter.threads": 2}, workers=THREADS)
+        table = table_in(Hooked(store, create=create), {"indexWriter.threads": 2}, workers=IO)
         with pytest.raises(StorageError, match=str(error)):
             table.merge_splits()
         check(store, some(18))
@@ -395,7 +395,7 @@ class TestStoreFailures:
         table_in(counted, quiet).merge_splits()
         assert len(counted.calls) >= 10
         for number in range(1 + FAULTS.index(fault) % STEP, len(counted.calls) + 1, STEP):
-            opened.OPEN = opened.OpenSplits()
+            open_splits.close_all()
             faulty = Faulty(store := clean.copy(), Plan(number, fault))
             outcome: BaseException | None = None
             try:
@@ -425,7 +425,7 @@ class TestInterrupts:
             if progress.splits == 2:
                 raise error("stop")
 
-        table = table_in(store, {"indexWriter.threads": threads}, workers=THREADS)
+        table = table_in(store, {"indexWriter.threads": threads}, workers=IO)
         with pytest.raises(error, match="stop"):
             table.merge_splits(progress=watch)
         assert check(store, some(18)).version == 3
@@ -465,9 +465,11 @@ class TestInterrupts:
         table = check(store, some(18))
         assert (table.version, table.skips().num_rows) == (3, 0)
 
-    def test_without_a_place_for_temporary_files(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_without_a_place_for_temporary_files(
+        self, temporary_files_in: Callable[[Path], None], tmp_path: Path
+    ) -> None:
         store = store_with(2)
-        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+        temporary_files_in(tmp_path / "nowhere")
         with pytest.raises(StorageError, match="nowhere"):
             table_in(store).merge_splits()
         check(store, some(12))

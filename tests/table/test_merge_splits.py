@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,29 +17,39 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import CommitError, ForeignTable, OptionError, PredicateError
-from indextables.core.runtime.threads import THREADS
+from indextables.core.runtime.threads import IO
 from indextables.core.types import arrow_to_spark_json
 from indextables.log.actions import ProtocolAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate
 from indextables.log.file_entries import rows_to_adds
-from indextables.split import open_splits as opened
-from indextables.split import reader
+from indextables.split import open_splits
 from indextables.table.progress import Progress
+from split.reader_support import EVERY_INDEX, costs_of
 from table.merge_support import SCHEMA, actions_of, check, grown, live, orphans, size_of, some, store_with, table_in
 from table.written_support import footers, left_in, objects_of, rows_of
+from tables import at_snapshot, handle_of
 
 
 @pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def scratch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, temporary_files_in: Callable[[Path], None]
+) -> Iterator[Path]:
     """Where merges put their temporary files: nothing may be left there."""
     directory = tmp_path / "scratch"
     directory.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    monkeypatch.setattr(opened, "OPEN", opened.OpenSplits())
+    temporary_files_in(directory)
+    open_splits.close_all()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     yield directory
     assert [name for name in left_in(directory) if name.startswith("indextables-merge")] == []
+
+
+@pytest.fixture
+def every_index() -> Iterator[None]:
+    """Every index is worth asking."""
+    with costs_of(EVERY_INDEX):
+        yield
 
 
 @pytest.fixture(params=["local", "memory"])
@@ -65,9 +74,8 @@ QUESTIONS = ["id = 7", "id IN (1, 12, 13, 100)", "level = 'ERROR' AND id > 10", 
 
 
 class TestMerging:
-    def test_keeps_every_row(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(reader, "SMALL", -1)
-        monkeypatch.setattr(reader, "narrows", lambda *_: True)
+    @pytest.mark.usefixtures("every_index")
+    def test_keeps_every_row(self, url: str) -> None:
         table = grown(Table.create(url, SCHEMA, partition_by=["day"]), 4)
         counts = {question: table.count(question) for question in QUESTIONS}
         before, old = live(table), table.files()
@@ -157,7 +165,7 @@ class TestMerging:
         update = MetadataUpdate(
             schema_string=arrow_to_spark_json(wider), properties={"spark.indextables.indexing.typemap.note": "text"}
         )
-        commit(table._log, table._snapshot, Change(metadata=update), operation="ALTER")
+        commit(handle_of(table), Change(metadata=update), operation="ALTER")
         table.refresh().append(some(3, 12).append_column(wider.field("note"), pa.array(["x", "y z", None])))
         assert table.merge_splits().sources == 3
         found = table.scan().read_all().sort_by("id")
@@ -317,7 +325,7 @@ class TestPartitionValues:
             table.commit_files(removes=[add.path])
             values = {"DAY": text for text in add.partition_values.values()} if number % 2 else add.partition_values
             changed = msgspec.structs.replace(add, partition_values=values, doc_mapping_json=None)
-            commit(table._log, table._snapshot, Change(adds=(changed,)), operation="WRITE")
+            commit(handle_of(table), Change(adds=(changed,)), operation="WRITE")
             table.refresh()
         table.merge_splits()
         assert table.files().num_rows == 3
@@ -341,8 +349,8 @@ class TestRefused:
 
     def test_on_a_foreign_table(self) -> None:
         table = table_in(store_with(2))
-        snapshot = replace(table._snapshot, protocol=ProtocolAction(2, 2))
-        foreign = Table(table._log, snapshot)
+        snapshot = replace(handle_of(table).snapshot, protocol=ProtocolAction(2, 2))
+        foreign = at_snapshot(table, snapshot)
         foreign.refresh = lambda: foreign  # type: ignore[method-assign]
         with pytest.raises(ForeignTable, match="lacks the feature bundleSplits"):
             foreign.merge_splits()
@@ -472,6 +480,6 @@ def test_merges_in_real_threads(tmp_path: Path, threads: int) -> None:
 
 def test_with_the_threads_of_the_library() -> None:
     store = store_with(3, ["day"])
-    table = table_in(store, {"indexWriter.threads": 3}, workers=THREADS)
+    table = table_in(store, {"indexWriter.threads": 3}, workers=IO)
     assert table.merge_splits().results == 3
     check(store, some(18))

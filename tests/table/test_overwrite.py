@@ -12,6 +12,7 @@ import pytest
 from indextables import Table
 from indextables.core.errors import CommitOutcomeUnknown, PredicateError, SchemaError, StoreUnavailable
 from indextables.log.open_snapshot import open_log
+from indextables.table.handle import TableHandle
 from indextables.table.write.create import create_table
 from log.support import Hooked, MemoryStore, make_log
 from table.written_support import objects_of, rows_of
@@ -137,7 +138,7 @@ class TestFailures:
     def test_an_outcome_that_nobody_knows_leaves_the_new_splits(self) -> None:
         store = MemoryStore()
         log = make_log(store)
-        Table(log, create_table(log, SCHEMA, [])).append(some(range(3), 1))
+        Table(TableHandle(log, create_table(log, SCHEMA, []))).append(some(range(3), 1))
 
         def create(key: str, data: bytes) -> None:
             if not key.endswith(".split"):
@@ -146,7 +147,7 @@ class TestFailures:
 
         hooked = make_log(Hooked(store, create=create))
         with pytest.raises(CommitOutcomeUnknown):
-            Table(hooked, open_log(hooked)).overwrite(some(range(5), 1))
-        found = Table(log, open_log(make_log(store)))
+            Table(TableHandle(hooked, open_log(hooked))).overwrite(some(range(5), 1))
+        found = Table(TableHandle(log, open_log(make_log(store))))
         assert ids(found) == [0, 1, 2]
         assert len(objects_of(found)) == 2

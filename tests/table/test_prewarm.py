@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,29 +13,28 @@ import pytest
 
 from indextables import AddAction, Table
 from indextables.core.errors import CorruptSplit, ForeignTable, PredicateError, SplitError, StoreUnavailable
-from indextables.core.options import Options
-from indextables.core.runtime.threads import THREADS, Inline, Workers
+from indextables.core.runtime.threads import IO, Inline, Workers
 from indextables.log.actions import ProtocolAction
-from indextables.log.table_log import TableLog
-from indextables.split import open_splits as opened
-from indextables.split import reader
+from indextables.split import open_splits
 from indextables.split.cache.index_cache import Prewarmed
 from indextables.storage.testing.counting import Counting
 from log.support import Hooked
 from split.bundle_support import make
+from split.reader_support import EVERY_INDEX, costs_of
 from table.merge_support import SCHEMA, check, grown, live, some, store_with
-from table.written_support import footers, left_in, store_of
+from table.written_support import footers, left_in
+from tables import at_snapshot, handle_of, on_store, store_of
 
 
 @pytest.fixture(autouse=True)
-def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def fresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, temporary_files_in: Callable[[Path], None]
+) -> Iterator[None]:
     """Nothing is open, every index is worth asking, and the cache is one of the test's own."""
-    monkeypatch.setattr(opened, "OPEN", opened.OpenSplits())
-    monkeypatch.setattr(reader, "SMALL", -1)
-    monkeypatch.setattr(reader, "narrows", lambda *_: True)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    yield
+    temporary_files_in(tmp_path)
+    with costs_of(EVERY_INDEX):
+        yield
     assert not list(tmp_path.glob("indextables-*/private-1/*/*")), "no private directory is left"
 
 
@@ -49,11 +47,11 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return url
 
 
-def counted(table: Table, options: dict[str, Any] | None = None, workers: Workers = THREADS) -> tuple[Table, Counting]:
+def counted(table: Table, options: dict[str, Any] | None = None, workers: Workers = IO) -> tuple[Table, Counting]:
     """The table through a store that counts, as a process sees it that opened nothing yet."""
-    opened.OPEN = opened.OpenSplits()
+    open_splits.close_all()
     store = Counting(store_of(table))
-    return Table(TableLog(store, Options(options), workers=workers), table._snapshot), store
+    return on_store(table, store, options or {}, workers=workers), store
 
 
 def downloads(store: Counting) -> list[str]:
@@ -161,7 +159,7 @@ class TestLeftOut:
 class TestWhatIsWrong:
     def test_a_foreign_table(self, url: str) -> None:
         table = Table.open(url)
-        table._snapshot = replace(table._snapshot, protocol=ProtocolAction(2, 2))
+        table = at_snapshot(table, replace(handle_of(table).snapshot, protocol=ProtocolAction(2, 2)))
         with pytest.raises(ForeignTable, match="prewarming rows is not possible"):
             table.prewarm()
 
@@ -175,7 +173,7 @@ class TestWhatIsWrong:
         table = check(store, some(18))
         gone = live(table)[1]
         store.delete([gone])
-        opened.OPEN = opened.OpenSplits()
+        open_splits.close_all()
         with pytest.raises(SplitError, match=rf"{gone} is missing"):
             table.prewarm()
 
@@ -197,7 +195,7 @@ class TestWhatIsWrong:
         def fail(*_: Any) -> Any:
             raise StoreUnavailable("no answer")
 
-        away = Table(TableLog(Hooked(store, get_ranges=fail), Options()), table._snapshot)
+        away = on_store(table, Hooked(store, get_ranges=fail), {})
         with pytest.raises(StoreUnavailable, match="no answer"):
             away.prewarm()
         assert [name for name in left_in(tmp_path / "xdg") if name.endswith("meta.json")] == []

@@ -19,9 +19,10 @@ import predicate_data as data
 from effort import examples
 from indextables import Table
 from indextables.core.predicate import Predicate, to_sql
-from indextables.split import open_splits as opened
-from indextables.split import reader
-from indextables.split.build import split_merge as merge
+from indextables.split import open_splits
+from indextables.split.build import split_merge
+from indextables.split.plan.costs import COSTS
+from split.reader_support import EVERY_INDEX, costs_of
 from table.strategies import (
     LONG,
     PARTITIONS,
@@ -92,18 +93,17 @@ def run(source: st.DataObject, cached: dict[str, Any]) -> None:
     ]
     model = SCHEMA.empty_table()
     history: dict[int, pa.Table] = {0: model}
-    with pytest.MonkeyPatch.context() as patch:
-        if source.draw(st.booleans(), label="ask every index"):
-            patch.setattr(reader, "SMALL", -1)
-            patch.setattr(reader, "narrows", lambda *_: True)
-        patch.setattr(merge, "LARGE_PART", source.draw(st.sampled_from([1, 4, 100_000]), label="large part"))
+    every_index = source.draw(st.booleans(), label="ask every index")
+    with pytest.MonkeyPatch.context() as patch, costs_of(EVERY_INDEX if every_index else COSTS):
+        large = source.draw(st.sampled_from([1, 4, 100_000]), label="large part")
+        patch.setattr(split_merge, "PART_SIZES", split_merge.PartSizes(large=large))
         for step in todo:
             done(table, step)
             model = applied(model, step)
             history.setdefault(table.version, model)
             assert same_rows(history[table.version], model), "without a commit nothing changed"
             asked = source.draw(st.lists(predicates(seen), min_size=3, max_size=3))
-            opened.OPEN = opened.OpenSplits()
+            open_splits.close_all()
             options = cached if source.draw(st.booleans(), label="cache") else NOT_CACHED
             check(Table.open(url, options=options), model, asked)
         asked = source.draw(st.lists(predicates(seen), min_size=1, max_size=1))

@@ -37,11 +37,12 @@ from indextables.core.predicate import evaluate, parse_predicate, to_sql
 from indextables.core.runtime.threads import Inline
 from indextables.log.actions import ProtocolAction
 from indextables.log.file_entries import rows_to_adds
-from indextables.log.table_log import TableLog
-from indextables.split import open_splits as opened
-from indextables.split import reader
+from indextables.split import open_splits
+from indextables.split.plan.costs import COSTS, Costs
 from indextables.storage.testing.counting import Counting
+from split.reader_support import EVERY_INDEX, costs_of
 from table.rows_support import add_rows
+from tables import at_snapshot, handle_of, on_store, reopened, store_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("level", pa.string()), ("cost", pa.float64()), ("day", pa.date32())])
 START = dt.date(2024, 1, 1)
@@ -49,7 +50,7 @@ START = dt.date(2024, 1, 1)
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(opened, "OPEN", opened.OpenSplits())
+    open_splits.close_all()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
 
 
@@ -86,7 +87,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def logs(made: tuple[Table, pa.Table]) -> tuple[Table, pa.Table]:
     """The same for reading only."""
     table, rows = made
-    return Table(table._log, table._snapshot), rows
+    return reopened(table), rows
 
 
 @pytest.fixture(scope="module")
@@ -139,18 +140,16 @@ WHERES = [
 ]
 
 
-@pytest.mark.parametrize("small", [8192, -1])
-def test_scan_and_count(logs: tuple[Table, pa.Table], small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("costs", [COSTS, EVERY_INDEX], ids=["scan", "index"])
+def test_scan_and_count(logs: tuple[Table, pa.Table], costs: Costs) -> None:
     table, rows = logs
-    monkeypatch.setattr(reader, "SMALL", small)
-    if small < 0:
-        monkeypatch.setattr(reader, "narrows", lambda *_: True)
     assert sorted(rows.column("id").to_pylist()) == list(range(300))
-    for where in WHERES:
-        expected = matching(rows, where)
-        assert same(table.scan(where=where).read_all(), expected), where
-        assert same(table.scan(["level", "day"], where).read_all(), expected.select(["level", "day"])), where
-        assert table.count(where) == expected.num_rows, where
+    with costs_of(costs):
+        for where in WHERES:
+            expected = matching(rows, where)
+            assert same(table.scan(where=where).read_all(), expected), where
+            assert same(table.scan(["level", "day"], where).read_all(), expected.select(["level", "day"])), where
+            assert table.count(where) == expected.num_rows, where
 
 
 def test_the_rows_are_those_that_were_written(url: str) -> None:
@@ -182,10 +181,7 @@ def test_random_tables_equal_brute_force(source: st.DataObject) -> None:
     table = Table.create(f"memory://{uuid.uuid4().hex}/table", data.SCHEMA, partition_by=partition_by)
     for piece in (rows[:cut], rows[cut:]):
         add_rows(table, data.to_table(piece), stats=stats)
-    with pytest.MonkeyPatch.context() as patch:
-        if source.draw(st.booleans(), label="ask every index"):
-            patch.setattr(reader, "SMALL", -1)
-            patch.setattr(reader, "narrows", lambda *_: True)
+    with costs_of(EVERY_INDEX if source.draw(st.booleans(), label="ask every index") else COSTS):
         whole = table.scan().read_all()
         assert whole.schema == data.SCHEMA
         assert Counter(cells(whole)) == Counter(cells(data.to_table(rows)))
@@ -258,7 +254,7 @@ class TestColumns:
         table = Table.create(url, pa.schema([("id", pa.int64()), ("day", pa.date32())]), partition_by=["day"])
         add_rows(table, pa.table({"id": [1, 2], "day": pa.array([START, None], pa.date32())}))
         wider = pa.schema([("id", pa.int64()), ("note", pa.string()), ("day", pa.date32())])
-        widen(table, wider)
+        table = widened(table, wider)
         add_rows(table, pa.table({"id": [3], "note": ["x"], "day": [START]}, wider))
         found = table.scan().read_all()
         assert found.schema == wider
@@ -267,17 +263,17 @@ class TestColumns:
         assert table.count("note = 'x' OR day IS NULL") == 2
 
 
-def widen(table: Table, schema: pa.Schema) -> None:
+def widened(table: Table, schema: pa.Schema) -> Table:
     """What a later verb will do: the same metadata with another schema."""
     from dataclasses import replace
 
     from indextables.core.types import arrow_to_spark_json
 
-    snapshot = table._snapshot
+    snapshot = handle_of(table).snapshot
     metadata = msgspec.structs.replace(snapshot.metadata, schema_string=arrow_to_spark_json(schema))
     changed = replace(snapshot, metadata=metadata)
     changed.__dict__.pop("schema", None)
-    table._snapshot = changed
+    return at_snapshot(table, changed)
 
 
 class TestLimit:
@@ -290,15 +286,18 @@ class TestLimit:
     def test_stops_early(self, tmp_path: Path) -> None:
         table = Table.create(tmp_path, SCHEMA)
         (path,) = add_rows(table, log_rows(0, 3))
-        whole = table._log.store.get(path).data
+        whole = store_of(table).get(path).data
         for number in range(40):
-            table._log.store.create(f"{number}.split", whole)
+            store_of(table).create(f"{number}.split", whole)
         (add,) = rows_to_adds(table.files())
         table.commit_files([msgspec.structs.replace(add, path=f"{number}.split") for number in range(40)])
-        store = Counting(table._log.store)
-        counted = Table(TableLog(store, table._log.options), table._snapshot)
+        store = Counting(store_of(table))
+        counted = on_store(table, store)
         assert counted.scan(limit=4).read_all().num_rows == 4
         assert len({key for key in store.keys if key.endswith(".split")}) < 30
+
+    def test_beyond_64_bits(self, logs: tuple[Table, pa.Table]) -> None:
+        assert logs[0].scan(limit=1 << 70).read_all().num_rows == logs[0].count()
 
     @pytest.mark.parametrize("limit", [-1, True, 1.5, "3"])
     def test_that_is_no_number(self, logs: tuple[Table, pa.Table], limit: Any) -> None:
@@ -330,8 +329,8 @@ class TestCountFromTheLog:
         ],
     )
     def test_splits_that_are_opened(self, local: Table, where: str | None, opened_splits: int) -> None:
-        store = Counting(local._log.store)
-        counted = Table(TableLog(store, local._log.options), local._snapshot)
+        store = Counting(store_of(local))
+        counted = on_store(local, store)
         found = counted.count(where)
         asked = {key for key in store.keys if key.endswith(".split")}
         assert len(asked) == opened_splits
@@ -400,7 +399,7 @@ def test_after_a_checkpoint(own: Table) -> None:
 
 def test_without_threads(logs: tuple[Table, pa.Table]) -> None:
     table, rows = logs
-    inline = Table(TableLog(table._log.store, table._log.options, workers=Inline()), table._snapshot)
+    inline = on_store(table, workers=Inline())
     before = threading.active_count()
     with inline.scan() as found:
         first = found.read_next_batch()
@@ -414,7 +413,7 @@ class TestWhatIsWrong:
         table, _ = logs
         from dataclasses import replace
 
-        table._snapshot = replace(table._snapshot, protocol=ProtocolAction(2, 2))
+        table = at_snapshot(table, replace(handle_of(table).snapshot, protocol=ProtocolAction(2, 2)))
         reason = "was written by another implementation: its protocol lacks the feature bundleSplits"
         with pytest.raises(ForeignTable, match=reason):
             table.scan()
@@ -425,7 +424,7 @@ class TestWhatIsWrong:
     def test_a_split_that_is_missing(self, own: Table) -> None:
         table = own
         (path,) = add_rows(table, log_rows(1000, 10).set_column(3, SCHEMA.field("day"), pa.array([START] * 10)))
-        table._log.store.delete([path])
+        store_of(table).delete([path])
         with pytest.raises(SplitError, match=rf"{path} is missing, and the table has rows in it"):
             table.scan().read_all()
         with pytest.raises(SplitError, match=rf"{path} is missing"):
@@ -441,7 +440,7 @@ class TestWhatIsWrong:
 
     def test_a_file_that_is_no_split(self, url: str) -> None:
         table = Table.create(url, SCHEMA)
-        table._log.store.put("a.parquet", b"PAR1" + bytes(200) + b"PAR1")
+        store_of(table).put("a.parquet", b"PAR1" + bytes(200) + b"PAR1")
         table.commit_files([AddAction("a.parquet", size=208, num_records=5)])
         with pytest.raises(SplitError, match=r"a\.parquet is damaged: it ends with .*, expected b'ITSPLIT"):
             table.scan().read_all()
@@ -459,7 +458,7 @@ class TestWhatIsWrong:
             def get_range(self, key: str, start: int, end: int) -> bytes:
                 raise AccessDenied(f"{key} is not yours")
 
-        broken = Table(TableLog(Refusing(table._log.store), table._log.options), table._snapshot)
+        broken = on_store(table, Refusing(store_of(table)))
         with pytest.raises(AccessDenied, match="is not yours"):
             broken.scan().read_all()
 
@@ -467,7 +466,7 @@ class TestWhatIsWrong:
 class TestStopping:
     @pytest.fixture
     def many(self, local: Table) -> Table:
-        return Table(local._log, local._snapshot)
+        return reopened(local)
 
     @staticmethod
     def threads() -> list[threading.Thread]:
@@ -502,7 +501,7 @@ class TestStopping:
 
     def test_after_an_error(self, own: Table) -> None:
         path = own.files().column("path")[5].as_py()
-        own._log.store.delete([path])
+        store_of(own).delete([path])
         with pytest.raises(SplitError, match="is missing"):
             own.scan().read_all()
         assert not self.threads()
@@ -511,12 +510,13 @@ class TestStopping:
         """In a process of its own: the signal comes while it waits for a slow store."""
         script = f"""
             import os, signal, sys, threading, time
+            sys.path.append({str(Path(__file__).parents[1])!r})
             from indextables import Table
-            from indextables.log.table_log import TableLog
             from indextables.storage.testing.counting import Counting
+            from tables import on_store, store_of
 
             table = Table.open({many.url!r})
-            slow = Table(TableLog(Counting(table._log.store, latency_seconds=0.2), table._log.options), table._snapshot)
+            slow = on_store(table, Counting(store_of(table), latency_seconds=0.2))
             for ask in (lambda: slow.scan().read_all(), lambda: slow.count("level = 'ERROR'")):
                 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
                 began = time.monotonic()

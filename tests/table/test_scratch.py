@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,8 @@ with scratch("write") as directory:
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, temporary_files_in: Callable[[Path], None]) -> Path:
+    temporary_files_in(tmp_path)
     monkeypatch.setattr(module, "_LOOKED", {})
     return tmp_path
 
@@ -47,7 +47,9 @@ def another_process(place: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]
     ) as process:
         assert process.stdout is not None
         try:
-            yield process, Path(process.stdout.readline().strip())
+            directory = process.stdout.readline().strip()
+            assert Path(directory).parent == place, f"the other process printed {directory!r} for its directory"
+            yield process, Path(directory)
         finally:
             process.kill()
 
@@ -121,6 +123,15 @@ def test_what_was_half_removed_is_swept(place: Path) -> None:
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["", ".", "somebody's", "indextables-1000"])
+def test_no_other_directory_is_ever_emptied(place: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    (place / name / "kept").mkdir(parents=True)
+    with pytest.raises(AssertionError, match="not a scratch directory"):
+        module._remove(Path(name))
+    assert (place / name / "kept").exists()
+
+
 def test_others_are_looked_for_once_in_a_while(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with scratch("write"):
         pass
@@ -138,10 +149,14 @@ def test_others_are_looked_for_once_in_a_while(place: Path, monkeypatch: pytest.
 
 
 def test_without_room(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError(errno.ENOSPC, "no space left on device")
+    really = os.open
 
-    monkeypatch.setattr(Path, "touch", full)
+    def full(path: Any, *how: Any, **more: Any) -> int:
+        if str(path).endswith(OWNER):
+            raise OSError(errno.ENOSPC, "no space left on device")
+        return really(path, *how, **more)
+
+    monkeypatch.setattr(os, "open", full)
     with pytest.raises(StorageError, match="no space left on device"), scratch("write"):
         pass
     assert list(place.iterdir()) == []
@@ -151,7 +166,7 @@ def test_without_locks(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOLCK, "no locks available")
 
-    monkeypatch.setattr(module, "try_lock", refused)
+    monkeypatch.setattr(fcntl, "flock", refused)
     with scratch("write") as directory:
         sweep()
         assert directory.exists()

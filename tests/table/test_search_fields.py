@@ -231,6 +231,11 @@ JSON = {
         (parsed(row) or {}).get("when") is not None if isinstance(parsed(row), dict) else False
     ),
     "payload.nobody:alice": lambda _: False,
+    "payload.odd-key:x": words_at("odd-key", "x"),
+    "payload.n:1.2e1": value_at("n", 12),
+    "items.NAME:shoe": lambda row: bool(row["items"]),
+    "items.n:[3 TO 9]": lambda row: bool(row["items"]),
+    "items.n:>9": lambda _: False,
     "labels.team:ants": lambda row: bool(row["labels"]),
     'labels.on:"call"': lambda row: bool(row["labels"]),
     "items.name:shoe": lambda row: bool(row["items"]),
@@ -251,7 +256,10 @@ def test_json_is_words_and_values_by_path(table: Table, query: str) -> None:
         ("client:[10.0.0.1 TO x]", "no IP address"),
         ("payload.user.name:[a TO b]", "only words, phrases and values"),
         ("payload.user.name:al*", "only words, phrases and values"),
-        ("payload.odd-key:x", "the key 'odd-key' cannot be searched"),
+        ("payload..user:x", "a key of the path is empty"),
+        ("payload.a.b.c.d.e.f.g.h.i.j.k:x", "at most 10 keys, this one has 11"),
+        ("items.nmae:shoe", "items has no field nmae; its fields are name, n"),
+        ("items.n:shoe", "shoe"),
         ('payload.user:"--"', "there is no word in it"),
         ("sizes:big", "big"),
         ("id.x:1", "has no field x"),
@@ -271,7 +279,7 @@ def test_explain_tells_them_apart(table: Table) -> None:
         "  an element of tags has `tags` = 'a'",
         "  client is an address of ::ffff:a00:0 to ::ffff:a00:1",
         "  payload.user.name has the words alice smith in a row",
-        "  payload.n has the word 12 or the value 12 or the value 12.0",
+        "  payload.n has the word 12 or the value 12",
     ]
 
 

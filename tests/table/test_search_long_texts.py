@@ -14,7 +14,7 @@ import tantivy
 from effort import examples
 from indextables import Table
 from indextables.core.errors import IndexTablesError, QueryError
-from indextables.split.query import bind as bind_module
+from indextables.split.query.binding import bind_words
 
 LONGEST = 10_000
 SECONDS = 30
@@ -211,7 +211,7 @@ def test_there_is_an_end_to_patterns(table: Table, unit: str) -> None:
 
 def test_patterns_that_take_long_to_understand(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask(table, "body:/w.*9/") == ""
-    monkeypatch.setattr(bind_module, "_MOST_SECONDS", 0.01)
+    monkeypatch.setattr(bind_words, "_MOST_SECONDS", 0.01)
     assert "understanding the patterns up to here took more than" in ask(table, "body:/w.*8/ body:/\\p{L}+/")
 
 

@@ -12,7 +12,7 @@ import pytest
 from indextables import Table
 from indextables.errors import SplitError
 from indextables.split.cache.index_cache import IndexCache
-from indextables.table.read.few_rows import plain_batch, plain_rows
+from indextables.table.read.few_rows import few_rows_batch, read_few_rows
 from split.reader_support import reader as open_reader
 from split.reader_support import write
 
@@ -120,18 +120,18 @@ def test_a_split_without_a_column_has_its_rows_in_another_way(tmp_path: Path) ->
         open_reader(tmp_path, *write(tmp_path, data), schema, cache)
         for data in (pa.table({"id": [1, 2]}), pa.table({"id": [3, 4], "new": ["a", None]}))
     )
-    assert plain_rows([(old, [0]), (new, [1])], schema.names) is None
+    assert read_few_rows([(old, [0]), (new, [1])], schema.names) is None
     for split, numbers, expected in (
         (old, [0, 1], [{"id": 1, "new": None}, {"id": 2, "new": None}]),
         (new, [0, 1], [{"id": 3, "new": "a"}, {"id": 4, "new": None}]),
     ):
-        rows = plain_rows([(split, numbers)], schema.names)
+        rows = read_few_rows([(split, numbers)], schema.names)
         assert rows is not None
-        assert plain_batch(rows, schema).to_pylist() == expected
-        assert plain_batch(rows[::-1], schema).to_pylist() == expected[::-1]
-    together = plain_rows([(old, [1]), (new, [0])], ["id"])
+        assert few_rows_batch(rows, schema).to_pylist() == expected
+        assert few_rows_batch(rows[::-1], schema).to_pylist() == expected[::-1]
+    together = read_few_rows([(old, [1]), (new, [0])], ["id"])
     assert together is not None
-    assert plain_batch(together, schema.empty_table().select(["id"]).schema).to_pylist() == [{"id": 2}, {"id": 3}]
+    assert few_rows_batch(together, schema.empty_table().select(["id"]).schema).to_pylist() == [{"id": 2}, {"id": 3}]
 
 
 def test_a_split_that_is_gone_costs_no_row_before_it(tmp_path: Path) -> None:

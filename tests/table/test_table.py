@@ -31,6 +31,8 @@ from indextables.core.errors import (
 from indextables.core.types import arrow_to_spark_json
 from indextables.log.actions import TxnAction
 from indextables.log.log_cache import LogCache
+from indextables.table.handle import TableHandle
+from tables import handle_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("message", pa.string()), ("day", pa.date32())])
 
@@ -383,7 +385,7 @@ class TestLookingBack:
         for name in "abcd":
             table.commit_files([add(name)])
         (tmp_path / "_transaction_log" / f"{1:020d}.json").unlink()
-        fresh = Table(_fresh(table), table._snapshot)
+        fresh = Table(TableHandle(_fresh(table), handle_of(table).snapshot))
         with pytest.raises(ChangesGone) as raised:
             fresh.changes(since=0)
         assert fresh.changes(since=raised.value.oldest).adds.column("path").to_pylist() == ["b", "c", "d"]
@@ -392,7 +394,7 @@ class TestLookingBack:
 def _fresh(table: Table) -> Any:
     from dataclasses import replace
 
-    return replace(table._log, cache=LogCache())
+    return replace(handle_of(table).log, cache=LogCache())
 
 
 class TestMaintenance:
@@ -443,7 +445,7 @@ class TestPickling:
     def test_a_snapshot_travels(self, url: str) -> None:
         table = Table.create(url, SCHEMA, partition_by=["day"])
         table.commit_files([add("a", "2026-01-01", doc_mapping_json="{}"), add("b")], txn=("app", 1))
-        snapshot = table._snapshot
+        snapshot = handle_of(table).snapshot
         assert snapshot.schema == SCHEMA, "what was computed on demand is no obstacle"
         copy = pickle.loads(pickle.dumps(snapshot))
         assert copy.files.to_pylist() == snapshot.files.to_pylist()
@@ -464,7 +466,7 @@ class TestPickling:
         table = Table.create(url, SCHEMA)
         for number in range(5):
             table.commit_files([add(f"f{number}")])
-        copy = pickle.loads(pickle.dumps(table._snapshot))
+        copy = pickle.loads(pickle.dumps(handle_of(table).snapshot))
         assert copy.files.num_rows == 5
 
     def test_errors_travel(self, url: str) -> None:

@@ -12,14 +12,10 @@ import pyarrow as pa
 
 from indextables import Table
 from indextables.core.values import from_text
-from indextables.split.bundle.bundle_writer import Pages, read_footer, verify_bundle
+from indextables.split.bundle.bundle_reader import Pages, read_footer, verify_bundle
 from indextables.split.bundle.footer import Footer
 from indextables.split.rows.row_reader import Rows
-from indextables.storage.store import Store
-
-
-def store_of(table: Table) -> Store:
-    return table._log.store
+from tables import store_of
 
 
 def footers(table: Table) -> dict[str, Footer]:

@@ -1,12 +1,25 @@
 """The command line: `indextables search logs timeout`.
 
-    app        what can be typed: commands, options, help
-    reading    commands that ask, one function each: they return an answer
-    writing    commands that change a table
-    load/      reads the files that `import` is given, and guesses their schema
-    render/    the one place that prints: tables, tab-separated lines, JSON, progress
-    run        runs a command, shows its answer or its error, and knows the exit codes
-    stop       what Ctrl-C does
+    typed text ──app──▶ command ──▶ reading or writing ──▶ answer ──render──▶ terminal, pipe or JSON
+                                          └─ load ◀── files to import
+
+    app.py           what can be typed: commands, options, help
+    params.py        options that several commands share
+    command.py       how a command is declared
+    examples.py      the examples of `--help`
+    complete.py      completes what is typed with what the table has
+    typed.py         what a command line says before it is parsed
+    targets.py       which table a command is about, and as of when
+    schema_text.py   schemas as people type them
+    reading.py       commands that ask, one function each: they return an answer
+    writing.py       commands that change a table
+    answers.py       what commands return
+    errors.py        exit codes, and errors in the words of a command line
+    run.py           finds the command of a command line
+    perform.py       runs a command, shows its answer or its error, and returns the exit code
+    stop.py          what Ctrl-C does
+    load/            reads the files that `import` is given, and guesses their schema
+    render/          the one place that prints: tables, tab-separated lines, JSON, progress
 
 A command that is not typed costs nothing: everything heavy is imported by the function that needs it.
 """
@@ -27,7 +40,7 @@ class _WithoutPandas:
     """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Nothing, for any other module."""
+        """Refuse pandas, and say nothing about any other module."""
         del path, target
         if name == "pandas":
             raise ModuleNotFoundError("the command line does without pandas", name=name)

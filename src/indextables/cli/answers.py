@@ -30,7 +30,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Number:
-    """One number with a name."""
+    """An answer that is a number, with the name under which JSON shows it."""
 
     name: str
     value: int

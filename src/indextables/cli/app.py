@@ -190,6 +190,14 @@ def aggregate(
     return call.answer(lambda _: reading.aggregate(call.target, by or (), metric or (), where, query))
 
 
+@command(app, "explain", travels=True)
+def explain(call: Call, where: p.Where = None, query: p.Query = None) -> int:
+    """What a question asks of the table, in words, and how its files would answer: by the log, the index or a scan."""
+    from indextables.cli import reading
+
+    return call.answer(lambda _: reading.explain(call.target, where, query))
+
+
 @command(app, "describe", travels=True)
 def describe(call: Call) -> int:
     """What the table is: columns, how they are indexed, rows, files, properties."""

@@ -11,8 +11,8 @@ import typer
 
 from indextables.cli import params as p
 from indextables.cli.examples import epilog
+from indextables.cli.perform import Work, perform
 from indextables.cli.render.screen import Output
-from indextables.cli.run import Work, perform
 from indextables.cli.targets import Target, target
 
 Command = TypeVar("Command", bound=Callable[..., int])

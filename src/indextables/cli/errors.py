@@ -34,18 +34,31 @@ from indextables.core.errors import (
 )
 
 OK: Final = 0
+"""The command did its work."""
 NOTHING_FOUND: Final = 1
+"""A question was answered, and no row was found: as grep answers."""
 USAGE: Final = 2
+"""The command line cannot be read."""
 NOT_FOUND: Final = 3
+"""There is no such table or version."""
 CONFLICT: Final = 4
+"""Somebody else changed the table, or it exists already."""
 BAD_INPUT: Final = 5
+"""A query, a filter, a schema or a file to import is wrong."""
 FAILED: Final = 6
+"""Everything else that the package reports: storage, damage, limits."""
 OUTCOME_UNKNOWN: Final = 7
+"""A commit may or may not have happened."""
 BUG: Final = 70
+"""An error that the package does not know: EX_SOFTWARE of sysexits.h."""
 HUNG_UP: Final = 129
+"""Ended by SIGHUP, as a shell says it: 128 and the number of the signal."""
 INTERRUPTED: Final = 130
+"""Ended by SIGINT (Ctrl-C)."""
 PIPE_CLOSED: Final = 141
+"""The reader of standard output went away: SIGPIPE."""
 TERMINATED: Final = 143
+"""Ended by SIGTERM."""
 
 
 class UsageError(OptionError):

@@ -31,6 +31,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "indextables aggregate logs --by \"date_histogram(ts, '1 hour')\" --query timeout",
         "indextables aggregate logs --by host --metric n=count --metric 'slowest=max(ms)' --where 'status >= 500'",
     ),
+    "explain": (
+        "indextables explain logs --query 'message:(connection AND timeout)' --where 'status >= 500'",
+        "indextables explain logs --where \"level = 'ERROR'\" --json",
+    ),
     "describe": ("indextables describe logs", "indextables describe logs --version 0 --json"),
     "history": ("indextables history logs", "indextables history logs --limit 1 --json"),
     "files": ("indextables files logs", "indextables files logs --where \"level = 'ERROR'\""),

@@ -81,6 +81,25 @@ def _named(texts: Sequence[str], option: str, such: str) -> dict[str, str]:
     return named
 
 
+def explain(target: Target, where: str | None, query: str | None) -> Facts:
+    """What a question asks, and how each file would answer. Files of one access are shown in one line."""
+    from indextables.table.loading import explained_files
+
+    table = target.open()
+    read = explained_files(table, where, query)
+    ways: dict[str, list[int]] = {}
+    for file in read:
+        ways.setdefault(file.access, []).append(file.rows)
+    values: dict[str, Any] = {
+        "query": None if query is None else table.explain(query),
+        "where": where,
+        "files": table.files().num_rows,
+        "filesRuledOutByTheLog": table.files().num_rows - len(read),
+    }
+    access = [{"access": access, "files": len(rows), "rows": sum(rows)} for access, rows in ways.items()]
+    return Facts(values, {"accesses": access})
+
+
 def describe(target: Target) -> Facts:
     """What the table is."""
     table = target.open()

@@ -33,6 +33,7 @@ _NAMES: Final = (
 )
 _TOKEN: Final = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|([^\s,:<>()`]+)|([,:<>()]))")
 _DEEPEST: Final = 100
+"""Levels of types inside types: parsing is recursive."""
 _PLAIN: Final = re.compile(r"[^\s,:<>()`]+")
 
 
@@ -147,10 +148,11 @@ class _Reader:
                 return spark_json_to_arrow(
                     f'{{"type":"struct","fields":[{{"name":"x","type":"{known}","nullable":true,"metadata":{{}}}}]}}'
                 ).types[0]
-        raise UsageError(
-            f"the schema has the unknown type {word!r}; there are {', '.join((*_NAMES, 'text'))}, array<type>, "
-            "map<type,type> and struct<name:type>"
-        )
+            case _:
+                raise UsageError(
+                    f"the schema has the unknown type {word!r}; there are {', '.join((*_NAMES, 'text'))}, array<type>, "
+                    "map<type,type> and struct<name:type>"
+                )
 
     def _struct(self) -> pa.DataType:
         self._expect("<")

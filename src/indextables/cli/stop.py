@@ -21,12 +21,15 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
+from indextables.core.runtime.process_state import ProcessLocal
+
 _WORDS: Final = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
 _MOMENT: Final = 0.5
 """Seconds that a command has to end where nobody has to wait for it."""
 _SAME: Final = 1.0
 """Seconds in which a second signal is the first one once more: keys bounce, and shells send to whole groups."""
 _STEP: Final = 0.05
+"""Seconds between two looks for a signal while the work goes on in its thread."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -42,16 +45,16 @@ class Stop:
         """Whether the command is one that must tidy up."""
         self._since = 0.0
         self._hurried = False
-        self._said = threading.Lock()
+        self._said = ProcessLocal(threading.Lock)
 
     def begin(self) -> None:
         """A command line is read; what it changes is not known yet."""
         self.patient = False
-        self._said = threading.Lock()
+        self._said.renew()
 
     def say(self) -> bool:
         """Whether the caller is the first who says that the program was stopped, the command or who leaves it behind."""
-        return self._said.acquire(blocking=False)
+        return self._said.value.acquire(blocking=False)
 
     @property
     def word(self) -> str:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from indextables.cli.load.load import Load
     from indextables.cli.render.progress import Stage
     from indextables.table import Commit, Table
+    from indextables.table.loading import Plan
     from indextables.table.progress import Watcher
-    from indextables.table.write.create import Plan
 
 
 def create(target: Target, schema: str, partition_by: Sequence[str], *, if_missing: bool) -> Facts:
@@ -37,8 +37,8 @@ def create(target: Target, schema: str, partition_by: Sequence[str], *, if_missi
             raise
         table, new = target.open(), False
         _check_same(table, declared, partition_by)
-    told = f"{'created' if new else 'found'} {table.url} with {len(table.schema)} columns"
-    return Facts({"url": table.url, "version": table.version, "created": new}, {"columns": columns_of(table)}, told)
+    summary = f"{'created' if new else 'found'} {table.url} with {len(table.schema)} columns"
+    return Facts({"url": table.url, "version": table.version, "created": new}, {"columns": columns_of(table)}, summary)
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def import_files(target: Target, wanted: Import, stage: Stage) -> Facts:
         return _import_new(target, wanted, Load(sources, reader), declared, stage)
     _check_same(table, declared, wanted.partition_by)
     load = Load(sources, reader)
-    with stage.rows("importing", 0, load.size) as (watcher, told), _about_files():
-        done = table.append(load.batches(table.schema, told), progress=watcher)
+    with stage.rows("importing", 0, load.size) as (watcher, bytes_read), _about_files():
+        done = table.append(load.batches(table.schema, bytes_read), progress=watcher)
     return _imported(table, load, done, new=False)
 
 
@@ -81,24 +81,24 @@ def _import_new(target: Target, wanted: Import, load: Load, declared: Declared |
 
     with readable_twice(load.sources) as sources:
         load = replace(load, sources=sources)
-        with stage.bytes("reading", load.size) as told:
-            guessed = load.look(declared, told)
+        with stage.bytes("reading", load.size) as bytes_read:
+            guessed = load.look(declared, bytes_read)
         plan = _plan(target, guessed, wanted.partition_by)
         title, lines = f"{target.url} is new, with this schema:", schema_lines(guessed)
         if stage.watched:  # whoever sees a wrong guess now need not wait for the end
             stage.note(title, lines)
-        with stage.rows("importing", guessed.rows, load.size) as (watcher, told), _about_files():
-            table, done = _filled(plan, load.batches(plan.schema, told), watcher)
+        with stage.rows("importing", guessed.rows, load.size) as (watcher, bytes_read), _about_files():
+            table, done = _filled(plan, load.batches(plan.schema, bytes_read), watcher)
         if not stage.watched:
             stage.note(title, lines)
     return _imported(table, load, done, new=True)
 
 
 def _filled(plan: Plan, batches: Iterator[pa.RecordBatch], watcher: Watcher) -> tuple[Table, Commit]:
-    from indextables.table.write.create_with_rows import create_filled
+    from indextables.table.loading import create_table_with_rows
 
     try:
-        return create_filled(plan, batches, watcher)
+        return create_table_with_rows(plan, batches, watcher)
     except TableExists as error:
         url = plan.log.url
         raise TableExists(
@@ -127,10 +127,10 @@ def _imported(table: Table, load: Load, done: Commit, *, new: bool) -> Facts:
         "files": files,
         "bytes": done.metrics.get("numAddedBytes", 0),
     }
-    told = f"{load.rows:,} row{'' if load.rows == 1 else 's'} imported into {table.url}, version {done.version}"
+    summary = f"{load.rows:,} row{'' if load.rows == 1 else 's'} imported into {table.url}, version {done.version}"
     if not done.written:
-        told = f"no rows to import: {table.url} stays at version {done.version}"
-    return Facts(values, {"columns": columns_of(table)}, told)
+        summary = f"no rows to import: {table.url} stays at version {done.version}"
+    return Facts(values, {"columns": columns_of(table)}, summary)
 
 
 def _existing(target: Target, create_missing: bool) -> Table | None:
@@ -144,7 +144,7 @@ def _existing(target: Target, create_missing: bool) -> Table | None:
 
 def _plan(target: Target, guessed: Guessed, partition_by: Sequence[str]) -> Plan:
     from indextables.core.types import validate_schema
-    from indextables.table.write.create_with_rows import plan_new
+    from indextables.table.loading import plan_new
 
     text = [name for name in guessed.text if name not in partition_by]
     options = {**_typemap([name for name in text if not _is_mapped(name, target.options)]), **target.options}
@@ -187,20 +187,18 @@ def _check_same(table: Table, declared: Declared | None, partition_by: Sequence[
 
 def columns_of(table: Table) -> list[dict[str, Any]]:
     """The columns of a table, with what the index makes of them."""
-    from indextables.split.index.doc_mapping import plan_mapping
+    from indextables.table.loading import index_kinds
 
-    mapping = plan_mapping(table.schema, table.partition_columns, table.properties)
-    return [_column(field, mapping.field(field.name), table.partition_columns) for field in table.schema]
+    kinds = index_kinds(table)
+    return [_column(field, kinds.get(field.name), table.partition_columns) for field in table.schema]
 
 
 _INDEXES: Final = {"text": "words", "string": "exact", "json": "paths", "ip": "addresses"}
 """What the index of a column answers, in a word; numbers, times and booleans answer for their values."""
 
 
-def _column(field: pa.Field, mapped: Any, partition_by: Sequence[str]) -> dict[str, Any]:
-    indexed = (
-        "partition" if field.name in partition_by else "none" if mapped is None else _INDEXES.get(mapped.kind, "values")
-    )
+def _column(field: pa.Field, kind: str | None, partition_by: Sequence[str]) -> dict[str, Any]:
+    indexed = "partition" if field.name in partition_by else "none" if kind is None else _INDEXES.get(kind, "values")
     return {"name": field.name, "type": type_text(field), "nullable": field.nullable, "index": indexed}
 
 
@@ -229,24 +227,25 @@ def merge(
         "overtaken": done.overtaken,
         "skipped": done.skipped,
     }
-    told = (
+    summary = (
         f"{done.sources:,} file{'' if done.sources == 1 else 's'} became {done.results:,}, version {done.version}"
         if done.written
         else "nothing to merge"
     )
     if done.skipped:
-        told += f"; {len(done.skipped)} cannot be read and stay as they are"
-    return Facts(values, {}, told)
+        summary += f"; {len(done.skipped)} cannot be read and stay as they are"
+    return Facts(values, {}, summary)
 
 
 def checkpoint(target: Target) -> Facts:
     """Sum up the log."""
     table = target.open()
     done = table.checkpoint()
-    values = {"url": table.url, "version": table.version, "format": done.format, "written": done.written}
-    told = (
-        f"checkpoint of version {table.version} written"
-        if done.written
-        else "a checkpoint was given up; nothing is lost"
-    )
-    return Facts(values, {}, told)
+    values = {"url": table.url, "version": done.version, "format": done.format, "written": done.written}
+    if done.written:
+        summary = f"checkpoint of version {done.version} written"
+    elif done.kind == "none":
+        summary = "a checkpoint was given up; nothing is lost"
+    else:
+        summary = f"version {done.version} has a compact state already; nothing was written"
+    return Facts(values, {}, summary)

@@ -1,1 +1,18 @@
-"""What every other layer may use and what does no I/O: errors, options, types, predicates, time."""
+"""Values, types, predicates, options, errors, threads and time: what every other room uses. Nothing here reads or writes objects.
+
+options/            every option, declared once
+predicate/          filters: parsed, evaluated, compared with bounds
+aggregate/          groups and metrics as values
+runtime/            threads, caches and other state of the process
+errors.py           every error that a caller can meet, in one tree
+metrics.py          counts and durations of this process
+clock.py            time, sleep, ids and chance, so that a test can replace them
+types.py            Spark's JSON schemas ⇄ Arrow schemas
+values.py           typed values ⇄ texts of the log
+row_order.py        rows in the order of columns as Spark has it, and the first n of them
+bound_texts.py      the least and the greatest value of a column as texts, cut to a length
+java_text.py        doubles and strings as Java prints them, byte for byte
+schema_hash.py      the name of a doc mapping that many files share
+sql_tokens.py       SQL text → words, for filters and aggregates
+batches.py          large Arrow batches → batches of a bounded size
+"""

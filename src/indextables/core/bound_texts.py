@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 from indextables.core.values import has_text_form, is_text, timestamp_text, to_text
 
 _LAST_CODE_POINT: Final = 0x10FFFF
+"""The largest code point of Unicode: no text follows a text of nothing else."""
 _DAY: Final = 86_400_000_000
+"""Microseconds of a day."""
 
 
 def column_stats(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import time
 import uuid
+from dataclasses import dataclass
 from typing import Protocol
 
 
@@ -65,3 +66,19 @@ _BOOT_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """macOS has no CLOCK_BOOTTIME; its CLOCK_MONOTONIC runs during sleep."""
 
 SYSTEM_CLOCK = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """Waits that grow with every failed attempt: a random part of `base_ms`, doubled each time, at most `longest_ms`."""
+
+    base_ms: float
+    longest_ms: float
+
+    def wait(self, clock: Clock, attempt: int) -> None:
+        """Sleep after a failed attempt. The first attempt has the number 0."""
+        clock.sleep(min(self.longest_ms, self.base_ms * 2 ** min(attempt, _MOST_DOUBLINGS)) * clock.jitter() / 1000)
+
+
+_MOST_DOUBLINGS = 32
+"""A wait doubles at most so often: 2^32 milliseconds are longer than anybody waits, and larger powers only cost time."""

@@ -1,6 +1,7 @@
 """Doubles and strings as the Java side of this format prints them, byte for byte.
 
-Strings: Jackson writes everything raw but quotes, backslashes and control characters, and those with upper-case digits.
+Strings: Jackson writes everything raw but quotes, backslashes and control characters, and those with upper-case digits. A Java
+string is made of UTF-16 units, so that two escapes of half a character each are one character.
 
 Doubles: Python prints the shortest text that reads back as the same number. So does Java from release 19 on; before that it
 often printed a digit or two more (`2e23` is `1.9999999999999998E23` there). The logs whose schema hashes must be reproduced
@@ -22,6 +23,13 @@ def java_quote(string: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     return _SHORT_ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04X}"
+
+
+def join_surrogates(string: str) -> str:
+    """The string with each pair of surrogates as the one character that it means. Lone ones stay."""
+    if _SURROGATE.search(string) is None:
+        return string
+    return string.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
 
 
 def java_double(value: float) -> str:
@@ -148,6 +156,8 @@ def _estimate(fraction: int, exponent: int) -> int:
 
 
 _FRACTION_BITS = 52
+"""Bits of the fraction of a double, as IEEE 754 has it."""
 _FRACTION_MASK = (1 << _FRACTION_BITS) - 1
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+_SURROGATE = re.compile("[\ud800-\udfff]")

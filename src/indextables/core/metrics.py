@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from indextables.core.runtime.process_state import ProcessLocal
+
 Subscriber = Callable[[str, float], None]
 
 
@@ -29,13 +31,13 @@ class Metrics:
     """Thread-safe series by name."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ProcessLocal(threading.Lock)
         self._series: dict[str, Series] = {}
         self._subscribers: tuple[Subscriber, ...] = ()
 
     def observe(self, name: str, value: float) -> None:
         """Add a value."""
-        with self._lock:
+        with self._lock.value:
             known = self._series.get(name, Series())
             self._series[name] = Series(known.count + 1, known.total + value, value)
         for subscriber in self._subscribers:
@@ -61,7 +63,7 @@ class Metrics:
 
     def snapshot(self) -> dict[str, dict[str, float]]:
         """Every series: count, sum, last."""
-        with self._lock:
+        with self._lock.value:
             return {
                 name: {"count": series.count, "sum": series.total, "last": series.last}
                 for name, series in sorted(self._series.items())
@@ -83,7 +85,7 @@ class Metrics:
 
     def reset(self) -> None:
         """Forget all values; subscribers stay."""
-        with self._lock:
+        with self._lock.value:
             self._series.clear()
 
 

@@ -19,12 +19,14 @@ from base64 import urlsafe_b64encode
 from functools import lru_cache
 from typing import NamedTuple
 
-from indextables.core.java_text import java_double, java_quote
+from indextables.core.java_text import java_double, java_quote, join_surrogates
 
 _HASH_LENGTH = 16
+"""Characters of a hash, as the Java side of the format has it."""
 _MAX_DEPTH = 1_000
-"""Jackson's limit, as is the next one; what goes beyond is refused like any other text that is not JSON."""
+"""Lists and objects inside each other: Jackson's limit. A deeper text is refused like any other that is not JSON."""
 _MAX_DIGITS = 1_000
+"""Digits of one number: Jackson's limit. A longer number is refused like any other text that is not JSON."""
 
 
 @lru_cache(maxsize=512)
@@ -36,7 +38,7 @@ def schema_hash(text: str) -> str:
 
 def canonical_json(text: str) -> str:
     """The text that is hashed. What is not JSON comes back as it is, nothing at all is `null`."""
-    text = _join_surrogates(text)
+    text = join_surrogates(text)
     try:
         return _read(text)
     except _NotJson:
@@ -182,7 +184,7 @@ def _string(text: str, position: int) -> tuple[str, int]:
         raise _NotJson
     content = match[1]
     if "\\" in content:
-        content = _join_surrogates(json.loads(match[0]))
+        content = join_surrogates(json.loads(match[0]))
     return content, match.end()
 
 
@@ -204,17 +206,9 @@ def _utf16(string: str) -> bytes:
     return string.encode("utf-16-be", "surrogatepass")
 
 
-def _join_surrogates(string: str) -> str:
-    """The string with each pair of surrogates as the one character that it means. Lone ones stay."""
-    if _SURROGATE.search(string) is None:
-        return string
-    return string.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
-
-
 _SPACE = (" ", "\t", "\n", "\r")
 _STRING = re.compile(r'"((?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+)"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?")
 _NO_DIGIT = re.compile(r"[^0-9]")
 _WORD = re.compile(r"true|false|null")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _IDENTIFIER_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "Mc", "Mn", "Sc", "Pc", "Cf"})

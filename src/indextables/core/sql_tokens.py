@@ -14,9 +14,12 @@ from typing import Any, Final
 from typing import Literal as OneOf
 
 from indextables.core.errors import PredicateError
+from indextables.core.java_text import join_surrogates
 
 MAX_LENGTH: Final = 1_000_000
+"""Characters of a filter: a longer text would take seconds to split into words."""
 _GUESSES: Final = 100
+"""The last quotes and comments of a text that are tried as the one that is never closed: each try splits the text again."""
 _ESCAPE: Final = re.compile(
     r"\\(?:U(?P<long>[0-9a-fA-F]{8})|u(?P<short>[0-9a-fA-F]{4})|(?P<octal>[01][0-7]{2})|(?P<other>.))"
     r"|(?P<quotes>''|\"\")",
@@ -83,6 +86,9 @@ def split(text: str) -> list[Word]:
             words.append(Word("name", source[1:-1].replace("``", "`"), start, end))
         else:
             words.append(Word("word" if source[0] == "_" or source[0].isalnum() else "sign", source, start, end))
+    for word in words:
+        if word.kind == "text":
+            word.text = join_surrogates(word.text)
     return [*words, Word("end", "", len(text), len(text))]
 
 

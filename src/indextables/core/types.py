@@ -39,8 +39,11 @@ _PYSPARK_METADATA = b"SPARK::metadata::json"
 """Where PySpark itself puts the metadata of a field when it converts a schema to Arrow."""
 
 _MAX_DEPTH = 100
+"""Levels of a type that are followed at all: each level is a call inside the last one."""
 _MAX_LISTS = 12
+"""Lists and maps inside each other that a column may have: each level doubles the memory that writing rows takes."""
 _MAX_LEVELS = 24
+"""Fields inside each other that a column may have: more of them could be written, but not read again."""
 
 
 @lru_cache(maxsize=128)

@@ -37,8 +37,11 @@ from indextables.core.errors import SchemaError
 EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - arithmetic on UTC without the cost of time zones
 EXACT: Final = decimal.Context(prec=1000, traps=[])
 LONGEST_NUMBER: Final = 400
+"""Digits, and powers of ten, of a number that is read as one: a double ends at 308."""
 _SECOND: Final = 1_000_000
+"""Microseconds of a second."""
 _DAY: Final = 86_400_000_000
+"""Microseconds of a day."""
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
@@ -280,7 +283,7 @@ def _offset(zone: str | None) -> dt.timedelta:
 
 
 def _has_seconds(texts: pa.Array, arrow_type: pa.DataType) -> bool:
-    """Whether it is plain that no text is coarser than a second."""
+    """True if every text surely has seconds. False does not mean that a text lacks them."""
     length = len("2024-01-31T12:00:00")
     if arrow_type.tz is None:
         enough = pc.greater_equal(pc.binary_length(texts), length)  # and without an offset, or Arrow refuses it

@@ -44,6 +44,8 @@ SCHEMA_KEY = "docMappingSchema."
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """Numbers that a column can hold. msgspec checks them when a log is read; `check_change` does before one is written."""
+Count64 = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""Sizes and numbers of rows. A log that says less than 0 is damaged: sums over its files would be wrong."""
 
 
 class ProtocolAction(msgspec.Struct, frozen=True, rename="camel"):
@@ -84,14 +86,14 @@ class AddAction(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     path: str
     partition_values: dict[str, str | None] = {}
-    size: Int64 = 0
+    size: Count64 = 0
     modification_time: Int64 = 0
     data_change: bool = True
     stats: str | None = None
     tags: dict[str, str | None] | None = None
     min_values: dict[str, str | None] | None = None
     max_values: dict[str, str | None] | None = None
-    num_records: Int64 | None = None
+    num_records: Count64 | None = None
     footer_start_offset: Int64 | None = None
     footer_end_offset: Int64 | None = None
     hotcache_start_offset: Int64 | None = None

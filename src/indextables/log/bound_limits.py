@@ -77,6 +77,6 @@ def limit_stats(
     partition_columns: Sequence[str],
     options: Options,
 ) -> tuple[dict[str, str] | None, dict[str, str] | None]:
-    """One file's bounds as they are written. For many files, `StatsLimits` settles the columns once."""
+    """The bounds of a file as the log keeps them. For many files, make a `StatsLimits` once."""
     limits = StatsLimits(schema, partition_columns, options)
     return limits.minima(min_values), limits.maxima(max_values)

@@ -18,18 +18,16 @@ call, and a plan older than ten minutes is made again: somebody may have dropped
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
 
 from indextables.core import options as opt
 from indextables.core.errors import LogError, LogReadTimeout, ObjectNotFound, StorageError
 from indextables.log.json_checkpoint import NotThisTable, load_checkpoint
 from indextables.log.listing import Listing, list_states, list_versions
 from indextables.log.log_paths import LOG_DIR, PROBE, checkpoint_key, version_key
-from indextables.log.refresh import head_or_none
-from indextables.log.snapshot import Snapshot
-from indextables.log.state.model import manifest_key
+from indextables.log.reachability import has_all_manifests
+from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.read import decode_state
 from indextables.log.table_log import TableLog
 from indextables.storage.local import sweep
@@ -38,9 +36,13 @@ from indextables.storage.store import ObjectMeta
 logger = logging.getLogger("indextables")
 
 _SETTLED_MS = 3_600_000
+"""Milliseconds that a checkpoint must have existed before what lies below it may go: an hour."""
 _PLAN_SECONDS = 600.0
+"""Seconds after which a plan to delete is too old to be carried out."""
 _ROUNDS = 3
+"""Times that a clean-up or a collection is planned, at most: an object that vanishes meanwhile makes a plan void."""
 _BATCH = 1000
+"""Objects of a delete call: S3 takes at most 1,000."""
 
 
 @dataclass
@@ -55,16 +57,25 @@ class CleanupReport:
     """Why it ended early: the table was replaced, or there is nothing that may go."""
 
 
-def clean_up(log: TableLog, snapshot: Snapshot, *, dry_run: bool | None = None) -> CleanupReport:
+def clean_up(at: LogAtVersion, *, dry_run: bool | None = None) -> CleanupReport:
     """Delete what the rules allow. `dry_run` overrules `cleanup.dryRun`."""
+    return plan_and_delete(at, lambda patient: make_plan(at, patient=patient), dry_run=dry_run)
+
+
+def plan_and_delete(at: LogAtVersion, plan_once: Callable[[bool], Plan], *, dry_run: bool | None) -> CleanupReport:
+    """Plan and delete, and plan again while listed objects vanish or the plan grows too old, a few times.
+
+    `plan_once(patient)` raises ObjectNotFound where something vanished; `patient` is False when it is asked for the last time.
+    """
+    log = at.log
     preview = log.options[opt.CLEANUP_DRY_RUN] if dry_run is None else dry_run
     report = CleanupReport(preview)
     for rounds_left in reversed(range(_ROUNDS)):
         planned = log.clock.boot()
         try:
-            plan = make_plan(log, snapshot, patient=rounds_left > 0)
+            plan = plan_once(rounds_left > 0)
         except ObjectNotFound as gone:
-            logger.info("table %s: planning the clean-up again: %s", log.url, gone)
+            logger.info("table %s: planning what to delete again: %s", log.url, gone)
             continue
         report.floor = plan.floor
         report.stopped = plan.stopped
@@ -73,7 +84,7 @@ def clean_up(log: TableLog, snapshot: Snapshot, *, dry_run: bool | None = None) 
             return report
         if plan.swept_before_ms is not None:
             sweep(log.store, LOG_DIR, plan.swept_before_ms)
-        if carry_out(log, snapshot, plan, planned, report):
+        if carry_out(at, plan, planned, report):
             return report
     report.stopped = "the log changed, or deleting took too long, three times over; the rest is left for the next run"
     return report
@@ -90,15 +101,16 @@ class Plan:
     """Temporary files that killed writers left behind go, where they are older than this."""
 
 
-def make_plan(log: TableLog, snapshot: Snapshot, *, patient: bool = False) -> Plan:
+def make_plan(at: LogAtVersion, *, patient: bool = False) -> Plan:
     """List the log and decide what may go.
 
     With `patient` it raises ObjectNotFound when something vanishes meanwhile: plan again. Otherwise what is gone is gone.
     """
+    log, snapshot = at.log, at.snapshot
     now = store_time(log)
     listing = list_versions(log.store, 0)
     listing.states = list_states(log.store, 0)
-    zero = head_or_none(log, version_key(0))
+    zero = log.head(version_key(0))
     if (zero.etag if zero else None) != snapshot.anchor:
         return Plan([], stopped="version 0 is not the one that was opened: the table was replaced")
     if snapshot.state_committed:
@@ -106,7 +118,7 @@ def make_plan(log: TableLog, snapshot: Snapshot, *, patient: bool = False) -> Pl
     if not listing.versions or not listing.bases:
         return Plan([], stopped="there is no state that could replace version files")
     retention_ms = opt.log_retention_ms(log.options)
-    floor = _floor(log, snapshot, listing, now, retention_ms, patient=patient)
+    floor = _floor(at, listing, now, retention_ms, patient=patient)
     if floor is None:
         return Plan([], stopped="no usable state is old enough to replace version files")
     safety_ms = int(snapshot.safety_age_seconds * 1000)
@@ -121,14 +133,12 @@ def store_time(log: TableLog) -> int:
     return log.store.head(PROBE).last_modified_ms
 
 
-def _floor(
-    log: TableLog, snapshot: Snapshot, listing: Listing, now: int, retention_ms: int, *, patient: bool
-) -> int | None:
+def _floor(at: LogAtVersion, listing: Listing, now: int, retention_ms: int, *, patient: bool) -> int | None:
     in_force = _in_force(listing, now - retention_ms)
-    highest = max(in_force if in_force is not None else -1, snapshot.floor)
+    highest = max(in_force if in_force is not None else -1, at.snapshot.floor)
     for version, metas in sorted(listing.bases.items(), reverse=True):
         settled = [meta.key for meta in metas if now - meta.last_modified_ms >= _SETTLED_MS]
-        if version <= highest and any(_usable(log, snapshot, version, key, patient=patient) for key in settled):
+        if version <= highest and any(_usable(at, version, key, patient=patient) for key in settled):
             return version
     return None
 
@@ -146,12 +156,13 @@ def _in_force(listing: Listing, moment_ms: int) -> int | None:
     return found
 
 
-def _usable(log: TableLog, snapshot: Snapshot, version: int, key: str, *, patient: bool) -> bool:
+def _usable(at: LogAtVersion, version: int, key: str, *, patient: bool) -> bool:
     """Whether a state can be read, is this table's, and has all its manifests."""
+    log, table_id = at.log, at.snapshot.table_id
     try:
         found = log.store.get(key)
         if key == checkpoint_key(version):
-            load_checkpoint(log, version, found, snapshot.table_id)
+            load_checkpoint(log, version, found, table_id)
             return True
         state = decode_state(f"{log.url}/{key}", found.data, version)
     except LogReadTimeout:
@@ -161,11 +172,9 @@ def _usable(log: TableLog, snapshot: Snapshot, version: int, key: str, *, patien
             raise
         logger.warning("table %s: state %d is no floor for clean-up: %s", log.url, version, error)
         return False
-    if state.metadata is not None and state.metadata.id != snapshot.table_id:
+    if state.metadata is not None and state.metadata.id != table_id:
         return False
-    keys = [manifest_key(item.path, version) for item in state.manifests]
-    found_all = log.side_by_side([partial(head_or_none, log, manifest) for manifest in keys])
-    return all(meta is not None for meta in found_all)
+    return has_all_manifests(log, state)
 
 
 def _versions_to_go(listing: Listing, floor: int, now: int, safety_ms: int) -> list[str]:
@@ -206,16 +215,17 @@ def _old_keys(metas: Iterable[ObjectMeta], now: int, safety_ms: int) -> list[str
     return [meta.key for meta in metas if now - meta.last_modified_ms >= safety_ms]
 
 
-def carry_out(log: TableLog, snapshot: Snapshot, plan: Plan, planned: float, report: CleanupReport) -> bool:
+def carry_out(at: LogAtVersion, plan: Plan, planned: float, report: CleanupReport) -> bool:
     """Delete in batches. False when the plan grew too old on the way."""
+    log = at.log
     strict = log.options[opt.CLEANUP_FAILURE_POLICY] == "fail"
     todo = [key for key in plan.keys if key not in report.failed]
     for start in range(0, len(todo), _BATCH):
         batch = todo[start : start + _BATCH]
         if log.clock.boot() - planned > _PLAN_SECONDS:
             return False
-        zero = head_or_none(log, version_key(0))
-        if (zero.etag if zero else None) != snapshot.anchor:
+        zero = log.head(version_key(0))
+        if (zero.etag if zero else None) != at.snapshot.anchor:
             report.stopped = "version 0 changed: the table was replaced"
             return True
         failed = log.store.delete(batch)

@@ -24,6 +24,7 @@ from indextables.log.actions import (
     Actions,
     AddAction,
     CommitInfo,
+    Count64,
     MetadataAction,
     ProtocolAction,
     RemoveAction,
@@ -35,12 +36,13 @@ _GZIP = b"\x1f\x8b"
 _FRAME = b"\x01\x01"
 _PLAIN_START = b"{ \t\r\n"
 _GZIP_LEVEL = 4
+"""zlib's level for version files: below its default of 6, because a commit waits for it."""
 _MAPS_OF_TEXT = frozenset({"partitionValues", "minValues", "maxValues", "tags", "configuration", "options"})
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _Line(msgspec.Struct, gc=False):
-    """One line on disk: an object whose key says which action it is."""
+    """A line on disk: an object whose key says which action it is."""
 
     add: AddAction | None = None
     remove: RemoveAction | None = None
@@ -188,7 +190,26 @@ def _lenient_line(where: str, value: dict[str, Any]) -> _Line:
     try:
         return msgspec.convert(cleaned, _Line, strict=False)
     except msgspec.ValidationError as error:
-        raise CorruptLog(f"{where}: {error}", object=where) from error
+        raise CorruptLog(f"{where}: {_negative_count(cleaned) or error}", object=where) from error
+
+
+def _negative_count(actions: dict[str, dict[str, Any]]) -> str | None:
+    """The first size or number of things that is less than 0, with its value; None where all are right."""
+    for kind, names in _COUNTS.items():
+        for name in names:
+            value = actions.get(kind, {}).get(name)
+            if isinstance(value, int | float | str) and str(value).startswith("-"):
+                return f"{kind} says that {name} is {value}, which cannot be less than 0"
+    return None
+
+
+def _count_names(action: type[msgspec.Struct]) -> tuple[str, ...]:
+    counts = (Count64, Count64 | None)
+    return tuple(field.encode_name for field in msgspec.structs.fields(action) if field.type in counts)
+
+
+_COUNTS = {"add": _count_names(AddAction)}
+"""Fields of actions, by their names on disk, that hold a size or a number of things."""
 
 
 def _usable_info(info: dict[str, Any]) -> dict[str, Any]:
@@ -283,10 +304,6 @@ def to_json_object(action: msgspec.Struct) -> dict[str, Any]:
 def encode_actions(actions: Actions) -> bytes:
     """The text of a version file: commitInfo first, then removes before adds, one object a line, LF at the end."""
     lines: list[dict[str, Any]] = []
-    info = actions.commit_info
-    if info is not None:
-        info = msgspec.structs.replace(info, num_actions=actions.size)
-        lines.append({"commitInfo": to_json_object(info)})
     if actions.protocol is not None:
         lines.append({"protocol": to_json_object(actions.protocol)})
     if actions.metadata is not None:
@@ -295,4 +312,7 @@ def encode_actions(actions: Actions) -> bytes:
     lines.extend({"remove": to_json_object(action)} for action in actions.removes)
     lines.extend({"add": to_json_object(action)} for action in actions.adds)
     lines.extend({"mergeskip": to_json_object(action)} for action in actions.skips)
+    if actions.commit_info is not None:
+        info = msgspec.structs.replace(actions.commit_info, num_actions=len(lines))
+        lines.insert(0, {"commitInfo": to_json_object(info)})
     return _encoder.encode_lines(lines)

@@ -10,27 +10,23 @@ refresh ─▶ decide ─▶ create N+1 ──▶ won: done
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, assert_never
 
 import msgspec
 
 from indextables._version import __version__
 from indextables.core import options as opt
 from indextables.core.errors import (
-    AccessDenied,
     CommitError,
     CommitOutcomeUnknown,
     CorruptLog,
     ForeignTable,
     IndexTablesError,
-    InvalidKey,
-    LogError,
     ObjectNotFound,
     SchemaError,
     StorageError,
-    StoreMisconfigured,
-    TableReplaced,
     TooManyConflicts,
     UploadTooOld,
     VersionGap,
@@ -42,10 +38,22 @@ from indextables.log.conflicts import Change, Decision, check_change, decide
 from indextables.log.log_paths import version_key
 from indextables.log.open_snapshot import open_log
 from indextables.log.protocol import check_writable
-from indextables.log.refresh import head_or_none, read_files, refresh_now, remember, reopen, too_old, with_tip
-from indextables.log.snapshot import Snapshot, apply_version
-from indextables.log.state.write import write_state
+from indextables.log.put_once import (
+    Absent,
+    Refused,
+    Theirs,
+    Unknown,
+    Won,
+    commit_back_off,
+    create_and_read_back,
+    read_back,
+)
+from indextables.log.refresh import refresh_now, reopen, too_old, with_tip
+from indextables.log.snapshot import LogAtVersion, Snapshot, apply_version, check_same_table
+from indextables.log.snapshot_files import read_files
+from indextables.log.state.write import StateUnknown, write_state
 from indextables.log.table_log import TableLog, check_paths
+from indextables.storage.store import StoredObject
 
 logger = logging.getLogger("indextables")
 
@@ -53,9 +61,7 @@ ENGINE = f"indextables/{__version__}"
 _FRESH_SECONDS = 600.0
 """A create that was answered later than this after the last check is verified."""
 _TRIES_PER_NUMBER = 5
-
-REFUSALS = (AccessDenied, InvalidKey, StoreMisconfigured)
-"""Answers that mean the request was not carried out, unlike every other failure of a create."""
+"""Requests to create one version file, all with the same body, before its outcome is reported as unknown."""
 
 Fate = Literal["won", "lost", "restart"]
 
@@ -73,8 +79,7 @@ class Committed:
 
 
 def commit(
-    log: TableLog,
-    read: Snapshot,
+    at: LogAtVersion,
     change: Change,
     *,
     operation: str,
@@ -82,27 +87,27 @@ def commit(
     uploads_began: float | None = None,
     time_travel_floor: bool = False,
 ) -> Committed:
-    """Commit a change that was planned on `read`.
+    """Commit a change that was planned on a version of the table.
 
     `uploads_began` is when the first file that it adds began to be uploaded (`Clock.boot`). With `time_travel_floor` the
     version becomes the oldest that time travel goes to.
     """
+    log, read = at.log, at.snapshot
     if not isinstance(operation, str):
         raise SchemaError(f"table {log.url}: the name of an operation is text, not {operation!r}")
     check_change(change)
-    results = [result for group in change.groups for result in group.results]
-    check_paths(log.url, [add.path for add in (*change.adds, *results)], "commit")
-    txn_id = log.clock.uuid()
-    current = read
+    check_paths(log.url, [add.path for add in change.new_files], "commit")
+    signature = _Signature(log.clock.uuid(), operation, parameters or {}, read.version, time_travel_floor)
+    current = at
     restart = False
-    attempts = log.options[opt.TRANSACTION_RETRY_MAX_ATTEMPTS]
+    attempts = log.settings.commit_attempts
     for attempt in range(attempts):
-        current = _catch_up(log, current, read, restart=restart)
-        _check_writable(log, current)
-        _check_upload_age(log, current, uploads_began)
-        now_ms = max(log.clock.wall_ms(), current.timestamp + 1)
+        current = _catch_up(current, read, restart=restart)
+        _check_writable(current)
+        _check_upload_age(current, uploads_began)
+        now_ms = max(log.clock.wall_ms(), current.snapshot.timestamp + 1)
         try:
-            current, decision = _decide(log, change, read, current, now_ms)
+            current, decision = _decide(change, read, current, now_ms)
         except VersionNotFound as error:
             if attempt + 1 == attempts:
                 raise
@@ -111,33 +116,19 @@ def commit(
             )
             restart = True
             continue
-        _check_writable(log, current)
+        _check_writable(current)
         if decision.actions is None:
-            return Committed(current, txn_id, written=False, reason=decision.reason, metrics={})
-        number = current.version + 1
+            return Committed(current.snapshot, signature.txn_id, written=False, reason=decision.reason, metrics={})
         metrics = _metrics(decision.actions, attempt)
-        info = CommitInfo(
-            txn_id=txn_id,
-            table_id=current.table_id,
-            timestamp=now_ms,
-            time_travel_floor=number if time_travel_floor else None,
-            operation=operation,
-            operation_parameters=parameters or {},
-            operation_metrics=metrics,
-            engine_info=ENGINE,
-            read_version=read.version,
-        )
+        info = signature.info(current.snapshot, now_ms, metrics)
         actions = msgspec.structs.replace(decision.actions, commit_info=info)
-        if current.state_committed:
-            fate = _adopt(log, current, number, now_ms, actions)
-        else:
-            fate = _create(log, current, number, _body(log, actions), txn_id)
+        fate = _put_next(current, now_ms, actions, signature.txn_id)
         if fate == "won":
-            _verify_late_answer(log, current, number, txn_id)
-            following = replace(apply_version(current, number, now_ms, actions), state_committed=False)
-            return Committed(remember(log, with_tip(log, following)), txn_id, written=True, metrics=metrics)
+            _verify_late_answer(current, signature.txn_id)
+            newest = with_tip(_following(current, now_ms, actions))
+            return Committed(log.remember_snapshot(newest), signature.txn_id, written=True, metrics=metrics)
         restart = fate == "restart"
-        log.clock.sleep(_backoff(log, attempt))
+        commit_back_off(log.options).wait(log.clock, attempt)
     raise TooManyConflicts(
         f"table {log.url}: other writers won {attempts} times in a row; write less often, or raise "
         f"{opt.TRANSACTION_RETRY_MAX_ATTEMPTS.key}",
@@ -146,34 +137,69 @@ def commit(
     )
 
 
-def _decide(log: TableLog, change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> tuple[Snapshot, Decision]:
-    """What to write, and the snapshot it was decided on: the same version, opened again where its manifests are gone."""
+class _Signature(msgspec.Struct, frozen=True):
+    """What a commit says of itself in its version file, the same at every attempt."""
+
+    txn_id: str
+    operation: str
+    parameters: dict[str, Any]
+    read_version: int
+    time_travel_floor: bool
+
+    def info(self, current: Snapshot, now_ms: int, metrics: dict[str, int]) -> CommitInfo:
+        """The `commitInfo` of the version after `current`."""
+        return CommitInfo(
+            txn_id=self.txn_id,
+            table_id=current.table_id,
+            timestamp=now_ms,
+            time_travel_floor=current.version + 1 if self.time_travel_floor else None,
+            operation=self.operation,
+            operation_parameters=self.parameters,
+            operation_metrics=metrics,
+            engine_info=ENGINE,
+            read_version=self.read_version,
+        )
+
+
+def _put_next(current: LogAtVersion, now_ms: int, actions: Actions, txn_id: str) -> Fate:
+    """Put the version after `current`, in the way that the table is committed."""
+    if current.snapshot.state_committed:
+        return _adopt(current, now_ms, actions, txn_id)
+    return create_version(current, _body(current.log, actions), txn_id)
+
+
+def _following(current: LogAtVersion, now_ms: int, actions: Actions) -> LogAtVersion:
+    """The table after the version that this commit wrote: version files say what happens to it from there on."""
+    snapshot = apply_version(current.snapshot, current.snapshot.version + 1, now_ms, actions)
+    return LogAtVersion(current.log, snapshot.changed(state_committed=False))
+
+
+def _decide(change: Change, read: Snapshot, current: LogAtVersion, now_ms: int) -> tuple[LogAtVersion, Decision]:
+    """What to write, and the version it was decided on: the same one, opened again where its manifests are gone."""
     try:
-        return current, decide(change, read, current, now_ms)
+        return current, decide(change, read, current.snapshot, now_ms)
     except (ObjectNotFound, CorruptLog) as error:
-        logger.info("table %s: version %d is opened again: %s", log.url, current.version, error)
-    current, _ = read_files(log, current, None)
-    return current, decide(change, read, current, now_ms)
+        logger.info("table %s: version %d is opened again: %s", current.log.url, current.snapshot.version, error)
+    again, _ = read_files(current, None)
+    return LogAtVersion(current.log, again), decide(change, read, again, now_ms)
 
 
-def _catch_up(log: TableLog, current: Snapshot, read: Snapshot, *, restart: bool) -> Snapshot:
-    newest = reopen(log, current) if restart else refresh_now(log, current)
-    if newest.table_id != read.table_id:
-        raise TableReplaced(
-            f"table {log.url} was dropped and created again since it was opened; open it anew", url=log.url
-        )
-    return newest
+def _catch_up(current: LogAtVersion, read: Snapshot, *, restart: bool) -> LogAtVersion:
+    newest = reopen(current) if restart else refresh_now(current)
+    check_same_table(read, newest)
+    return LogAtVersion(current.log, newest)
 
 
-def _check_writable(log: TableLog, current: Snapshot) -> None:
-    if current.gap is not None:
+def _check_writable(current: LogAtVersion) -> None:
+    log, snapshot = current.log, current.snapshot
+    if snapshot.gap is not None:
         raise VersionGap(
-            f"table {log.url}: version {current.gap} is missing though newer ones are there; repair the log before writing",
+            f"table {log.url}: version {snapshot.gap} is missing though newer ones are there; repair the log before writing",
             url=log.url,
-            missing=current.gap,
+            missing=snapshot.gap,
         )
-    check_writable(log.url, current.protocol)
-    if current.state_committed and not log.options[opt.TRANSACTION_ADOPT_FOREIGN]:
+    check_writable(log.url, snapshot.protocol)
+    if snapshot.state_committed and not log.options[opt.TRANSACTION_ADOPT_FOREIGN]:
         raise ForeignTable(
             f"table {log.url} is committed by another implementation as states, without version files, and that implementation "
             f"would not see what we write; set {opt.TRANSACTION_ADOPT_FOREIGN.key}=true to take it over for good",
@@ -181,15 +207,16 @@ def _check_writable(log: TableLog, current: Snapshot) -> None:
         )
 
 
-def _check_upload_age(log: TableLog, current: Snapshot, uploads_began: float | None) -> None:
+def _check_upload_age(current: LogAtVersion, uploads_began: float | None) -> None:
     if uploads_began is None:
         return
-    age = log.clock.boot() - uploads_began
-    if age > current.safety_age_seconds / 2:
+    url, safety_age_seconds = current.log.url, current.snapshot.safety_age_seconds
+    age = current.log.clock.boot() - uploads_began
+    if age > safety_age_seconds / 2:
         raise UploadTooOld(
-            f"table {log.url}: the first upload of this commit began {age / 3600:.1f} hours ago, more than half the safety "
-            f"age of {current.safety_age_seconds / 3600:g} hours; write the data again",
-            url=log.url,
+            f"table {url}: the first upload of this commit began {age / 3600:.1f} hours ago, more than half the safety "
+            f"age of {safety_age_seconds / 3600:g} hours; write the data again",
+            url=url,
         )
 
 
@@ -210,108 +237,107 @@ def _body(log: TableLog, actions: Actions) -> bytes:
         decode_actions("this commit", encode_actions(rest))
     except (UnicodeEncodeError, TypeError, OverflowError, CorruptLog) as error:
         raise SchemaError(f"table {log.url}: a value of this commit cannot be written as JSON: {error}") from error
-    limit = log.options[opt.TRANSACTION_MAX_VERSION_FILE_BYTES]
+    limit = log.settings.version_file_bytes
     if len(text) > limit:
         raise CommitError(
             f"table {log.url}: this commit would be a version file of {len(text)} bytes, "
             f"{opt.TRANSACTION_MAX_VERSION_FILE_BYTES.key} allows {limit}; commit fewer files at a time",
             url=log.url,
         )
-    return pack(text, compress=log.options[opt.TRANSACTION_COMPRESSION_ENABLED])
+    return pack(text, compress=log.settings.compress)
 
 
-def _create(log: TableLog, current: Snapshot, number: int, body: bytes, txn_id: str) -> Fate:
-    """Put version `number` and find out what became of it. Raises CommitOutcomeUnknown while nobody can tell."""
+def create_version(current: LogAtVersion, body: bytes, txn_id: str) -> Fate:
+    """Put the version after `current` and find out what became of it. Raises CommitOutcomeUnknown while nobody can tell."""
+    log, number = current.log, current.snapshot.version + 1
     key = version_key(number)
-    refused: StorageError | None = None
+    is_ours = partial(has_txn_id, log, txn_id)
     failure: StorageError | None = None
     for tries in range(_TRIES_PER_NUMBER):
         if tries:
-            log.clock.sleep(_backoff(log, tries - 1))
+            commit_back_off(log.options).wait(log.clock, tries - 1)
         sent = log.clock.boot()
-        if sent - current.checked > _FRESH_SECONDS:
-            if too_old(log, current) or _replaced(log, current, number, txn_id):
+        if sent - current.snapshot.checked > _FRESH_SECONDS:
+            if too_old(current) or _replaced(current, txn_id):
                 if tries:
                     raise _unknown(log, number, txn_id, "the table was not looked at for too long")
                 return "restart"
-            fate = _read_back(log, number, txn_id)
-            if fate is not None:
-                return fate
-            current = current.with_checked(sent)
-        try:
-            log.store.create(key, body)
-        except StorageError as error:
-            logger.info("create of %s: %s; reading it back", key, error)
-            failure = error
-            refused = error if tries == 0 and is_refusal(error) else None
-        else:
-            return "won"
-        try:
-            fate = _read_back(log, number, txn_id)
-        except CommitOutcomeUnknown:
-            if refused is not None:
-                raise refused from None
-            raise
-        if fate == "won" and failure.details.get("written"):
-            raise _unknown(log, number, txn_id, f"it is there, but may not survive a power cut: {failure}") from failure
-        if fate is not None:
-            return fate
-        if refused is not None:
-            raise refused
+            match read_back(log.store, key, is_ours):
+                case Won():
+                    return "won"
+                case Theirs():
+                    return "lost"
+                case Unknown(error, why):
+                    raise _unknown(log, number, txn_id, why) from error
+                case None:
+                    current = LogAtVersion(log, current.snapshot.with_checked(sent))
+                case never:
+                    assert_never(never)
+        match create_and_read_back(log.store, key, body, is_ours):
+            case Won():
+                return "won"
+            case Theirs():
+                return "lost"
+            case Refused(error) if tries == 0:
+                raise error
+            case Refused(error) | Absent(error):
+                failure = error
+            case Unknown(error, why):
+                raise _unknown(log, number, txn_id, why) from error
+            case never_too:
+                assert_never(never_too)
     raise _unknown(
         log, number, txn_id, f"{_TRIES_PER_NUMBER} requests failed, the last one with: {failure}"
     ) from failure
 
 
-def is_refusal(error: StorageError) -> bool:
-    """Whether a failed create is certain not to have happened, and not to happen any more."""
-    return isinstance(error, REFUSALS) or error.details.get("written") is False
+def has_txn_id(log: TableLog, txn_id: str, found: StoredObject) -> bool:
+    """Whether a version file was written by the commit with this id. Raises LogError where the file cannot be read."""
+    return log.decode(found.meta.key, found.data).txn_id == txn_id
 
 
-def _adopt(log: TableLog, current: Snapshot, number: int, now_ms: int, actions: Actions) -> Fate:
+def _adopt(current: LogAtVersion, now_ms: int, actions: Actions, txn_id: str) -> Fate:
     """Take over a table whose commits are states: the next state is the commit, and the version file follows it."""
-    following = replace(apply_version(current, number, now_ms, actions), state_committed=False)
-    written = write_state(log, following, compact=True)
+    log, number = current.log, current.snapshot.version + 1
+    following = _following(current, now_ms, actions)
+    body = _body(log, actions)
+    try:
+        written = write_state(following, compact=True, is_commit=True)
+    except StateUnknown as unknown:
+        raise _unknown(log, number, txn_id, str(unknown)) from unknown
     if written is None or not written.ours:
         return "lost"
-    try:
-        log.store.create(version_key(number), _body(log, actions))
-    except StorageError as error:
-        if log.read_version(number) is None:
+    match create_and_read_back(log.store, version_key(number), body, partial(has_txn_id, log, txn_id)):
+        case Won() | Theirs():
+            pass
+        case Absent(error) | Refused(error) | Unknown(error):
             logger.warning("table %s: state %d is committed, but its version file is not: %s", log.url, number, error)
+        case never:
+            assert_never(never)
     return "won"
 
 
-def _read_back(log: TableLog, number: int, txn_id: str) -> Fate | None:
-    """Whose version `number` is; None while it is absent."""
-    try:
-        found = log.read_version(number)
-    except (StorageError, LogError) as error:
-        raise _unknown(log, number, txn_id, f"reading it back failed: {error}") from error
-    if found is None:
-        return None
-    return "won" if found.actions.txn_id == txn_id else "lost"
-
-
-def _replaced(log: TableLog, current: Snapshot, number: int, txn_id: str) -> bool:
+def _replaced(current: LogAtVersion, txn_id: str) -> bool:
     """Whether version 0 is another than the one this commit was planned on."""
+    log, number = current.log, current.snapshot.version + 1
     try:
-        zero = head_or_none(log, version_key(0))
+        zero = log.head_version(0)
     except StorageError as error:
         raise _unknown(log, number, txn_id, f"version 0 cannot be looked at: {error}") from error
-    return (zero.etag if zero else None) != current.anchor
+    return (zero.etag if zero else None) != current.snapshot.anchor
 
 
-def _verify_late_answer(log: TableLog, current: Snapshot, number: int, txn_id: str) -> None:
+def _verify_late_answer(current: LogAtVersion, txn_id: str) -> None:
     """A create answered long after the last check may have landed where nobody reads any more."""
-    if log.clock.boot() - current.checked <= _FRESH_SECONDS:
+    log, number = current.log, current.snapshot.version + 1
+    if log.clock.boot() - current.snapshot.checked <= _FRESH_SECONDS:
         return
     try:
         newest = open_log(log)
         ours = log.read_version(number)
     except IndexTablesError as error:
         raise _unknown(log, number, txn_id, f"the table cannot be opened to verify it: {error}") from error
-    visible = newest.table_id == current.table_id and newest.version >= number
+    visible = newest.table_id == current.snapshot.table_id and newest.version >= number
     below_state = newest.base is not None and newest.base >= number
     if not visible or below_state or ours is None or ours.actions.txn_id != txn_id:
         raise _unknown(log, number, txn_id, "it was answered so late that a newer state may not contain it")
@@ -325,10 +351,3 @@ def _unknown(log: TableLog, number: int, txn_id: str, why: str) -> CommitOutcome
         version=number,
         txn_id=txn_id,
     )
-
-
-def _backoff(log: TableLog, attempt: int) -> float:
-    base = log.options[opt.TRANSACTION_RETRY_BASE_DELAY_MS]
-    longest = log.options[opt.TRANSACTION_RETRY_MAX_DELAY_MS]
-    delay_ms: float = min(longest, base * 2**attempt) * log.clock.jitter()
-    return delay_ms / 1000.0

@@ -1,14 +1,14 @@
 """What a commit wants, and whether it still may: decided by one pure function for every attempt.
 
 A `Change` says what the writer means, not yet which actions that is: an overwrite removes whatever is live at **its own**
-version, a merge leaves out the groups whose sources somebody else removed. `decide` turns it into actions against the
+version, a merge leaves out the rewrites whose sources somebody else removed. `decide` turns it into actions against the
 snapshot that an attempt would follow, or raises a conflict that has a name:
 
     mine                      against what won since `read`
     append                    passes, whatever data won
     overwrite, replaceWhere   recomputes what it removes
     removal of named files    FilesChanged if one is not live any more
-    merge                     groups with all sources live stay; nothing left: no commit
+    rewrite (merge)           stays if all its sources are live; none stays: no commit
     metadata                  MetadataChanged after any other change of metadata
     any                       MetadataChanged, unless the winner only added nullable columns or changed properties that
                               writing does not depend on; nothing is written when our exactly-once batch is there already
@@ -39,17 +39,21 @@ from indextables.log.actions import (
     TxnAction,
 )
 from indextables.log.file_entries import paths_in
-from indextables.log.protocol import has_feature
 from indextables.log.pruning.partition_files import files_in_partitions
 from indextables.log.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
-class MergeGroup:
-    """Files that were rearranged into others, rows unchanged."""
+class Rewrite:
+    """Result files that take the place of source files. A commit leaves the rewrite out if a source is not live any more."""
 
     sources: tuple[str, ...]
+    """Paths of live files that the commit removes."""
     results: tuple[AddAction, ...]
+    """Files that the commit adds in the same version."""
+    data_change: bool
+    """False if the results hold exactly the rows of the sources (a merge): change sets skip the rewrite. True if rows went,
+    came or changed."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +96,18 @@ class Change:
     adds: tuple[AddAction, ...] = ()
     removes: tuple[str, ...] = ()
     replace: Replace | None = None
-    groups: tuple[MergeGroup, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
     metadata: MetadataUpdate | None = None
     protocol: ProtocolAction | None = None
     skips: tuple[SkipAction, ...] = ()
     txn: TxnAction | None = None
     data_change: bool = True
+    """Whether `adds`, `removes` and `replace` change the table's rows. A rewrite has a flag of its own."""
+
+    @property
+    def new_files(self) -> list[AddAction]:
+        """All files that the commit adds: `adds` and the results of `rewrites`."""
+        return [*self.adds, *(result for rewrite in self.rewrites for result in rewrite.results)]
 
 
 @dataclass(frozen=True)
@@ -121,22 +131,22 @@ def decide(change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> De
         if latest is not None and latest.version >= change.txn.version:
             return Decision(None, f"batch {change.txn.version} of {change.txn.app_id} is in the table already")
     check_metadata(change, read.metadata, current.metadata, read.url)
-    removes = _removes(change, current)
-    adds = list(change.adds)
-    if change.groups:
-        groups = _live_groups(change, current)
-        if not groups and not adds and not removes and not change.skips:
+    removes = [(path, change.data_change) for path in _removes(change, current)]
+    adds = [_marked(add, data_change=change.data_change) for add in change.adds]
+    if change.rewrites:
+        rewrites = _live_rewrites(change, current)
+        if not rewrites and not adds and not removes and not change.skips:
             return Decision(None, "the sources of every merged file are gone")
-        removes += [source for group in groups for source in group.sources]
-        adds += [result for group in groups for result in group.results]
+        removes += [(source, rewrite.data_change) for rewrite in rewrites for source in rewrite.sources]
+        adds += [_marked(result, data_change=rewrite.data_change) for rewrite in rewrites for result in rewrite.results]
     adds, schemas = _with_schema_refs(adds, current)
     return Decision(
         Actions(
             protocol=change.protocol,
             metadata=_metadata(change, current, schemas),
             txns=(msgspec.structs.replace(change.txn, last_updated=now_ms),) if change.txn else (),
-            removes=tuple(_remove_actions(removes, current, change.data_change, now_ms)),
-            adds=tuple(_marked(add, data_change=change.data_change) for add in adds),
+            removes=tuple(_remove_actions(removes, current, now_ms)),
+            adds=tuple(adds),
             skips=_counted(change.skips, current),
         )
     )
@@ -168,9 +178,9 @@ def _replaced(replace: Replace, current: Snapshot) -> list[str]:
     return paths
 
 
-def _live_groups(change: Change, current: Snapshot) -> list[MergeGroup]:
-    live = paths_in(current.files, [source for group in change.groups for source in group.sources])
-    return [group for group in change.groups if live.issuperset(group.sources)]
+def _live_rewrites(change: Change, current: Snapshot) -> list[Rewrite]:
+    live = paths_in(current.files, [source for rewrite in change.rewrites for source in rewrite.sources])
+    return [rewrite for rewrite in change.rewrites if live.issuperset(rewrite.sources)]
 
 
 def check_metadata(change: Change, read: MetadataAction, current: MetadataAction, url: str) -> None:
@@ -219,7 +229,7 @@ def _only_nullable_added(read: MetadataAction, current: MetadataAction) -> bool:
 
 def _with_schema_refs(adds: list[AddAction], current: Snapshot) -> tuple[list[AddAction], dict[str, str]]:
     """Replace inline doc mappings by their hash, and collect the texts that the table does not know yet."""
-    if not has_feature(current.protocol, "schemaDeduplication") or not any(add.doc_mapping_json for add in adds):
+    if not current.registers_mappings or not any(add.doc_mapping_json for add in adds):
         return adds, {}
     hashes: dict[str, str] = {}
     new: dict[str, str] = {}
@@ -246,12 +256,13 @@ def _metadata(change: Change, current: Snapshot, schemas: Mapping[str, str]) -> 
     return msgspec.structs.replace(metadata, configuration={**metadata.configuration, **registered})
 
 
-def _remove_actions(paths: list[str], current: Snapshot, data_change: bool, now_ms: int) -> list[RemoveAction]:
-    if not paths:
+def _remove_actions(removes: list[tuple[str, bool]], current: Snapshot, now_ms: int) -> list[RemoveAction]:
+    """The remove actions of live paths, each path with its data change."""
+    if not removes:
         return []
     files = current.files
     column = files.column("path")
-    rows = files.filter(pc.is_in(column, value_set=pa.array(paths, pa.string())))
+    rows = files.filter(pc.is_in(column, value_set=pa.array([path for path, _ in removes], pa.string())))
     details = {
         path: (dict(values), size)
         for path, values, size in zip(
@@ -270,14 +281,13 @@ def _remove_actions(paths: list[str], current: Snapshot, data_change: bool, now_
             partition_values=details[path][0],
             size=details[path][1],
         )
-        for path in paths
+        for path, data_change in removes
     ]
 
 
 def _marked(add: AddAction, *, data_change: bool) -> AddAction:
-    return (
-        add if add.data_change == (add.data_change and data_change) else msgspec.structs.replace(add, data_change=False)
-    )
+    """The add, marked as no change of data unless both the add and `data_change` say that data changed."""
+    return add if data_change or not add.data_change else msgspec.structs.replace(add, data_change=False)
 
 
 def _counted(skips: tuple[SkipAction, ...], current: Snapshot) -> tuple[SkipAction, ...]:
@@ -291,12 +301,12 @@ def _counted(skips: tuple[SkipAction, ...], current: Snapshot) -> tuple[SkipActi
 
 def check_change(change: Change) -> None:
     """Refuse what no snapshot could make valid."""
-    adds = [*change.adds, *(result for group in change.groups for result in group.results)]
+    adds = change.new_files
     added = [add.path for add in adds]
     if len(set(added)) != len(added):
         twice = next(path for path in added if added.count(path) > 1)
         raise CommitError(f"a commit adds {twice!r} twice; a path can be live only once", path=twice)
-    merged = [source for group in change.groups for source in group.sources]
+    merged = [source for rewrite in change.rewrites for source in rewrite.sources]
     if len(set(merged)) != len(merged):
         twice = next(path for path in merged if merged.count(path) > 1)
         raise CommitError(f"a commit merges {twice!r} twice; its rows would be doubled", path=twice)

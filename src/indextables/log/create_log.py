@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import assert_never
 
 from indextables.core import options as opt
-from indextables.core.errors import CommitOutcomeUnknown, LogError, StorageError, TableExists
+from indextables.core.errors import CommitOutcomeUnknown, StorageError, TableExists
 from indextables.log.actions import Actions, CommitInfo, MetadataAction
 from indextables.log.codec import encode_actions, pack
-from indextables.log.commit import ENGINE, is_refusal
+from indextables.log.commit import ENGINE, has_txn_id
 from indextables.log.listing import list_states, list_versions
 from indextables.log.log_paths import LOG_DIR, version_key
 from indextables.log.open_snapshot import open_log
 from indextables.log.protocol import NEW_TABLE_PROTOCOL
-from indextables.log.refresh import remember
+from indextables.log.put_once import Absent, Refused, Theirs, Unknown, Won, commit_back_off, create_and_read_back
 from indextables.log.snapshot import Snapshot
 from indextables.log.table_log import TableLog
 
 _TRIES = 5
+"""Requests to create version 0, all with the same body, before the outcome is reported as unknown."""
 
 
 def create_log(
@@ -56,7 +59,7 @@ def create_log(
     body = pack(encode_actions(actions), compress=log.options[opt.TRANSACTION_COMPRESSION_ENABLED])
     _put_version_zero(log, body, txn_id)
     log.cache.forget(log.url)
-    return remember(log, open_log(log))
+    return log.remember_snapshot(open_log(log))
 
 
 def _refuse_remains(log: TableLog) -> None:
@@ -75,30 +78,25 @@ def _refuse_remains(log: TableLog) -> None:
 
 
 def _put_version_zero(log: TableLog, body: bytes, txn_id: str) -> None:
-    open_request = False
+    """Create version 0. Raises TableExists, the store's refusal, or CommitOutcomeUnknown while nobody can tell."""
     failure: StorageError | None = None
-    for _ in range(_TRIES):
-        try:
-            log.store.create(version_key(0), body)
-        except StorageError as error:
-            failure = error
-        else:
-            return
-        try:
-            found = log.read_version(0)
-        except (StorageError, LogError) as error:
-            raise _unknown(log, txn_id, error) from error
-        if found is not None and found.actions.txn_id == txn_id:
-            if failure.details.get("written"):
-                raise _unknown(log, txn_id, failure)
-            return
-        if found is not None:
-            raise _exists(log)
-        open_request = open_request or not is_refusal(failure)
-        if not open_request:
-            raise failure
-        log.clock.sleep(log.options[opt.TRANSACTION_RETRY_BASE_DELAY_MS] * log.clock.jitter() / 1000.0)
-    raise _unknown(log, txn_id, failure)
+    for attempt in range(_TRIES):
+        if attempt:
+            commit_back_off(log.options).wait(log.clock, attempt - 1)
+        match create_and_read_back(log.store, version_key(0), body, partial(has_txn_id, log, txn_id)):
+            case Won():
+                return
+            case Theirs():
+                raise _exists(log)
+            case Refused(error) if attempt == 0:
+                raise error
+            case Refused(error) | Absent(error):
+                failure = error
+            case Unknown(error, why):
+                raise _unknown(log, txn_id, why) from error
+            case never:
+                assert_never(never)
+    raise _unknown(log, txn_id, f"{_TRIES} requests failed, the last one with: {failure}") from failure
 
 
 def _exists(log: TableLog) -> TableExists:
@@ -107,9 +105,9 @@ def _exists(log: TableLog) -> TableExists:
     )
 
 
-def _unknown(log: TableLog, txn_id: str, error: Exception | None) -> CommitOutcomeUnknown:
+def _unknown(log: TableLog, txn_id: str, why: str) -> CommitOutcomeUnknown:
     return CommitOutcomeUnknown(
-        f"nobody can tell whether the table at {log.url} was created: {error}; open it to find out",
+        f"nobody can tell whether the table at {log.url} was created: {why}; open it to find out",
         url=log.url,
         version=0,
         txn_id=txn_id,

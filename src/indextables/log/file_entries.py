@@ -63,7 +63,9 @@ NO_FILES = FILE_SCHEMA.empty_table()
 
 _ATTRIBUTE = {field.encode_name: field.name for field in msgspec.structs.fields(AddAction)}
 _ADDS_AT_A_TIME = 256
+"""Actions that become Arrow rows together, so that few Python objects live at a time."""
 _REMOVED = -1
+"""The place of a path that a later version removed."""
 _path_of = attrgetter("path")
 
 
@@ -126,7 +128,7 @@ def _map_column(values: list[dict[str, str | None] | None]) -> pa.Array:
 
 
 def rows_to_adds(table: pa.Table) -> list[AddAction]:
-    """The way back: rows as actions. For rewriting entries, not for planning."""
+    """Rows of `FILE_SCHEMA` as add actions: for rewriting entries, too slow for planning."""
     names = [name for name in table.column_names if name in _ATTRIBUTE]
     adds = []
     for row in table.select(names).to_pylist():

@@ -25,11 +25,11 @@ class FileSource(Protocol):
     """Files that are read when somebody looks."""
 
     def table(self) -> pa.Table:
-        """All of them."""
+        """All live files."""
         ...
 
     def matching(self, where: Predicate, schema: pa.Schema, partition_columns: Sequence[str] = ()) -> pa.Table:
-        """At least those that may hold a row for which `where` is true."""
+        """At least the files that may hold a row for which `where` is true."""
         ...
 
 

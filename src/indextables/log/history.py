@@ -23,10 +23,11 @@ from indextables.log.file_entries import FILE_SCHEMA, files_table
 from indextables.log.listing import list_versions
 from indextables.log.open_snapshot import open_log
 from indextables.log.refresh import open_current
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.table_log import TableLog, VersionFile
 
 _LOOKS = 3
+"""Times that the version of a moment is looked up, at most: clean-up may remove versions meanwhile."""
 
 HISTORY_SCHEMA = pa.schema(
     [
@@ -73,10 +74,10 @@ class Changes:
     """The version up to which this tells; pass it to the next call."""
 
 
-def read_history(log: TableLog, snapshot: Snapshot, limit: int | None = None) -> pa.Table:
+def read_history(at: LogAtVersion, limit: int | None = None) -> pa.Table:
     """Commits, newest first."""
     rows = []
-    for version, timestamp in _timed(log, snapshot, _kept_versions(log, snapshot, limit)):
+    for version, timestamp in _timed(_kept_versions(at, limit)):
         info = version.actions.commit_info
         rows.append(
             {
@@ -105,8 +106,9 @@ def _text(value: Any) -> str | None:
     return msgspec.json.encode(value).decode()
 
 
-def read_changes(log: TableLog, snapshot: Snapshot, since: int) -> Changes:
+def read_changes(at: LogAtVersion, since: int) -> Changes:
     """The `dataChange` actions of the versions after `since`."""
+    log, snapshot = at.log, at.snapshot
     if since > snapshot.version:
         raise VersionNotFound(
             f"table {log.url} is at version {snapshot.version}, so there are no changes since {since}",
@@ -114,7 +116,7 @@ def read_changes(log: TableLog, snapshot: Snapshot, since: int) -> Changes:
             version=since,
         )
     if snapshot.state_committed:
-        return _difference(log, snapshot, since)
+        return _difference(at, since)
     wanted = list(range(max(since, -1) + 1, snapshot.version + 1))
     found = log.read_versions(wanted, snapshot.table_id)
     gone = [number for number, version in zip(wanted, found, strict=True) if version is None]
@@ -133,8 +135,9 @@ def read_changes(log: TableLog, snapshot: Snapshot, since: int) -> Changes:
     return Changes(added.cast(FILE_SCHEMA), _removes_table(removes), snapshot.version)
 
 
-def _difference(log: TableLog, snapshot: Snapshot, since: int) -> Changes:
+def _difference(at: LogAtVersion, since: int) -> Changes:
     """Where another implementation commits states, nothing says what changed: two states are compared."""
+    log, snapshot = at.log, at.snapshot
     try:
         then = open_log(log, max(since, 0)).files
     except VersionNotFound as error:
@@ -176,14 +179,15 @@ def _removes_table(removes: list[tuple[RemoveAction, VersionFile]]) -> pa.Table:
     return pa.Table.from_pylist(rows, REMOVES_SCHEMA)
 
 
-def read_log(log: TableLog, snapshot: Snapshot, *, include_all: bool) -> pa.Table:
+def read_log(at: LogAtVersion, *, include_all: bool) -> pa.Table:
     """The log's actions, one a row: since the newest checkpoint, or all that is kept."""
-    versions = _kept_versions(log, snapshot, None)
-    if not include_all and snapshot.base is not None:
-        versions = [version for version in versions if version.version > snapshot.base]
+    versions = _kept_versions(at, None)
+    base = at.snapshot.base
+    if not include_all and base is not None:
+        versions = [version for version in versions if version.version > base]
     rows = [
         {"version": version.version, "timestamp": timestamp, "action": kind, "path": path, "json": text}
-        for version, timestamp in _timed(log, snapshot, versions)
+        for version, timestamp in _timed(versions)
         for kind, path, text in _lines(version)
     ]
     return pa.Table.from_pylist(rows, LOG_SCHEMA)
@@ -205,8 +209,9 @@ def _json(action: msgspec.Struct) -> str:
     return msgspec.json.encode(to_json_object(action)).decode()
 
 
-def _kept_versions(log: TableLog, snapshot: Snapshot, limit: int | None) -> list[VersionFile]:
+def _kept_versions(at: LogAtVersion, limit: int | None) -> list[VersionFile]:
     """Version files that are still there up to the snapshot's version, oldest first."""
+    log, snapshot = at.log, at.snapshot
     listed = sorted(number for number in list_versions(log.store, 0).versions if number <= snapshot.version)
     if limit is not None:
         listed = listed[max(len(listed) - limit, 0) :] if limit > 0 else []
@@ -214,9 +219,8 @@ def _kept_versions(log: TableLog, snapshot: Snapshot, limit: int | None) -> list
     return [version for version in found if version is not None and version.belongs_to(snapshot.table_id)]
 
 
-def _timed(log: TableLog, snapshot: Snapshot, versions: list[VersionFile]) -> Iterator[tuple[VersionFile, int]]:
+def _timed(versions: list[VersionFile]) -> Iterator[tuple[VersionFile, int]]:
     """Versions with their timestamps, made to grow as replay makes them grow."""
-    del log, snapshot
     previous = None
     for version in versions:
         timestamp = version.timestamp if previous is None else max(version.timestamp, previous + 1)
@@ -248,7 +252,7 @@ def _version_at(log: TableLog, timestamp_ms: int) -> int:
     if newest.version not in listed and not newest.state_committed:
         raise _Vanished(f"version {newest.version}")  # so long ago was it the newest
     run = listed[_start_of_run(listed) :]
-    times = _Times(log, newest, run)
+    times = _Times(LogAtVersion(log, newest), run)
     index = bisect_right(times, timestamp_ms) - 1
     if index < 0:
         first = f"its oldest version, {run[0]}, is from {_iso(times[0])}" if run else "no version file is left"
@@ -282,15 +286,15 @@ class _Times:
     grow is the history before them.
     """
 
-    def __init__(self, log: TableLog, newest: Snapshot, run: list[int]) -> None:
-        self._log = log
-        self._newest = newest
+    def __init__(self, newest: LogAtVersion, run: list[int]) -> None:
+        self._log = newest.log
+        self._table_id = newest.snapshot.table_id
         self._run = run
         self._all: list[int] | None = None
-        while run and not (first := self._read(run[:1])[0]).belongs_to(newest.table_id):
+        while run and not (first := self._read(run[:1])[0]).belongs_to(self._table_id):
             del run[0]  # a late version of a dropped table: nobody knows the time of what was in force below it
         if run and first.actions.table_id is None:
-            self._all = [timestamp for _, timestamp in _timed(log, newest, self._read(run))]
+            self._all = [timestamp for _, timestamp in _timed(self._read(run))]
 
     def __len__(self) -> int:
         return len(self._run)
@@ -300,13 +304,13 @@ class _Times:
             return self._all[index]
         while index >= 0:
             version = self._read([self._run[index]])[0]
-            if version.belongs_to(self._newest.table_id):
+            if version.belongs_to(self._table_id):
                 return version.timestamp
             index -= 1
         return -1
 
     def _read(self, numbers: list[int]) -> list[VersionFile]:
-        found = self._log.read_versions(numbers, self._newest.table_id)
+        found = self._log.read_versions(numbers, self._table_id)
         for number, version in zip(numbers, found, strict=True):
             if version is None:
                 raise _Vanished(f"version {number}")

@@ -13,13 +13,13 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import msgspec
 import xxhash
 
 from indextables.core import options as opt
-from indextables.core.errors import CorruptLog, IndexTablesError, ObjectNotFound, StorageError, VersionGap
+from indextables.core.errors import CorruptLog, IndexTablesError, VersionGap
 from indextables.log.actions import Actions, CommitInfo, MetadataAction, SkipAction
 from indextables.log.codec import encode_actions, pack, unpack
 from indextables.log.file_entries import files_table, paths_in, rows_to_adds
@@ -27,7 +27,8 @@ from indextables.log.file_set import FileSet
 from indextables.log.log_paths import LOG_DIR, checkpoint_key, part_name
 from indextables.log.pointer import Pointer, write_pointer
 from indextables.log.protocol import check_writable
-from indextables.log.snapshot import Snapshot, first_snapshot
+from indextables.log.put_once import Absent, Refused, Theirs, Unknown, Won, create_and_read_back, state_back_off
+from indextables.log.snapshot import LogAtVersion, Snapshot, first_snapshot
 from indextables.log.table_log import TableLog
 from indextables.storage.store import StoredObject
 
@@ -180,11 +181,12 @@ def _snapshot_of(log: TableLog, version: int, found: StoredObject, actions: Acti
     return replace(start, file_set=FileSet(table), base=version)
 
 
-def write_checkpoint(log: TableLog, snapshot: Snapshot) -> bool:
+def write_checkpoint(at: LogAtVersion) -> bool:
     """Write the snapshot as a JSON checkpoint and point to it. False when it was given up because it took too long.
 
     A checkpoint of this table that is there already is success; one of another table is not.
     """
+    log, snapshot = at.log, at.snapshot
     check_writable(log.url, snapshot.protocol)
     if snapshot.gap is not None:
         raise VersionGap(
@@ -192,7 +194,7 @@ def write_checkpoint(log: TableLog, snapshot: Snapshot) -> bool:
             missing=snapshot.gap,
         )
     key = checkpoint_key(snapshot.version)
-    pieces = list(_pieces(log, snapshot))
+    pieces = list(_pieces(snapshot, log.options[opt.CHECKPOINT_MULTIPART_MAX_ACTIONS_PER_PART]))
     compress = log.options[opt.TRANSACTION_COMPRESSION_ENABLED]
     packed = [pack(piece, compress=compress, framed=True) for piece in pieces]
     checkpoint_id = None
@@ -214,7 +216,7 @@ def write_checkpoint(log: TableLog, snapshot: Snapshot) -> bool:
         )
     if log.clock.boot() - snapshot.checked > max(snapshot.safety_age_seconds / 2, QUICK_SECONDS):
         return False
-    fate = _create(log, key, body, snapshot)
+    fate = _create(at, key, body)
     if fate == "given up":
         return False
     if fate == "there":
@@ -235,30 +237,40 @@ def write_checkpoint(log: TableLog, snapshot: Snapshot) -> bool:
     return True
 
 
-def _create(log: TableLog, key: str, body: bytes, snapshot: Snapshot) -> Literal["ours", "there", "given up"]:
-    """Put the checkpoint. One of this table that is there already is as good as ours, which it may be."""
-    for _ in range(3):
-        try:
-            log.store.create(key, body)
-        except StorageError as error:
-            try:
-                found = log.store.get(key)
-            except ObjectNotFound:
-                logger.info("checkpoint %s: %s; trying again", key, error)
+def _create(at: LogAtVersion, key: str, body: bytes) -> Literal["ours", "there", "given up"]:
+    """Create the checkpoint. A checkpoint of this table that is there already is as good as ours."""
+    log = at.log
+    for attempt in range(log.options[opt.STATE_RETRY_MAX_ATTEMPTS]):
+        if attempt:
+            state_back_off(log.options).wait(log.clock, attempt - 1)
+        match create_and_read_back(log.store, key, body, lambda found: found.data == body):
+            case Won():
+                return "ours"
+            case Theirs(found):
+                return "there" if _is_this_tables(at, found) else "given up"
+            case Refused(error) if attempt == 0:
+                raise error
+            case Refused() | Absent():
                 continue
-            try:
-                load_checkpoint(log, snapshot.version, found, snapshot.table_id)
-            except NotThisTable:
-                return "given up"
-            return "ours" if found.data == body else "there"
-        return "ours"
+            case Unknown(error):
+                raise error
+            case never:
+                assert_never(never)
     return "given up"
 
 
-def _pieces(log: TableLog, snapshot: Snapshot) -> Iterator[bytes]:
+def _is_this_tables(at: LogAtVersion, found: StoredObject) -> bool:
+    """Whether a checkpoint that another writer created belongs to this table. Raises CorruptLog where it cannot be read."""
+    try:
+        load_checkpoint(at.log, at.snapshot.version, found, at.snapshot.table_id)
+    except NotThisTable:
+        return False
+    return True
+
+
+def _pieces(snapshot: Snapshot, most_adds: int) -> Iterator[bytes]:
     """The texts of the checkpoint: one, or one a part. The first holds everything but the rest of the adds."""
     adds = rows_to_adds(snapshot.files)
-    limit = log.options[opt.CHECKPOINT_MULTIPART_MAX_ACTIONS_PER_PART]
     head = Actions(
         commit_info=CommitInfo(
             table_id=snapshot.table_id,
@@ -268,12 +280,12 @@ def _pieces(log: TableLog, snapshot: Snapshot) -> Iterator[bytes]:
         protocol=snapshot.protocol,
         metadata=with_registry(snapshot),
         txns=tuple(txn for app in snapshot.transactions if (txn := snapshot.latest_txn(app)) is not None),
-        adds=tuple(adds[:limit]),
+        adds=tuple(adds[:most_adds]),
         skips=useful_skips(snapshot),
     )
     yield _with_info(head)
-    for start in range(limit, len(adds), limit):
-        yield _with_info(Actions(adds=tuple(adds[start : start + limit])))
+    for start in range(most_adds, len(adds), most_adds):
+        yield _with_info(Actions(adds=tuple(adds[start : start + most_adds])))
 
 
 def useful_skips(snapshot: Snapshot) -> tuple[SkipAction, ...]:

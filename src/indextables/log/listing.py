@@ -40,7 +40,7 @@ class Listing:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing that could belong to a table."""
+        """True if the log directory holds no object that could belong to a table."""
         return not (self.versions or self.checkpoints or self.states)
 
 

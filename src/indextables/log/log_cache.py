@@ -12,10 +12,11 @@ Entries live for `transaction.cache.expirationSeconds` and are dropped least rec
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from indextables.core.runtime.process_state import Lru, ProcessLocal
 
 Kind = Literal["snapshot", "version", "checkpoint"]
 
@@ -32,52 +33,49 @@ class CacheStats:
 
 
 class LogCache:
-    """A small thread-safe cache with a limit and a time to live per kind."""
+    """A small thread-safe cache with a limit and a time to live per kind. A forked child keeps the entries."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._entries: dict[Kind, OrderedDict[Hashable, tuple[float, Any]]] = {kind: OrderedDict() for kind in _LIMITS}
+        self._entries: dict[Kind, Lru[Hashable, tuple[float, Any]]] = {
+            kind: Lru(most) for kind, most in _LIMITS.items()
+        }
+        self._counting = ProcessLocal(threading.Lock)
         self._hits = dict.fromkeys(_LIMITS, 0)
         self._misses = dict.fromkeys(_LIMITS, 0)
 
     def get(self, kind: Kind, key: Hashable, *, now: float, ttl_seconds: float) -> Any | None:
         """The entry, unless it is older than its time to live."""
-        with self._lock:
-            found = self._entries[kind].get(key)
-            if found is None or now - found[0] > ttl_seconds:
-                self._entries[kind].pop(key, None)
-                self._misses[kind] += 1
-                return None
-            self._entries[kind].move_to_end(key)
-            self._hits[kind] += 1
-            return found[1]
+        entry = self._entries[kind].get(key)
+        fresh = entry is not None and now - entry[0] <= ttl_seconds
+        with self._counting.value:
+            (self._hits if fresh else self._misses)[kind] += 1
+        if entry is None:
+            return None
+        if not fresh:
+            self._entries[kind].pop(key)
+            return None
+        return entry[1]
 
     def put(self, kind: Kind, key: Hashable, value: Any, *, now: float) -> None:
         """Remember an entry."""
-        with self._lock:
-            entries = self._entries[kind]
-            entries[key] = (now, value)
-            entries.move_to_end(key)
-            while len(entries) > _LIMITS[kind]:
-                entries.popitem(last=False)
+        self._entries[kind].put(key, (now, value))
 
     def forget(self, url: str, table_id: str | None = None) -> None:
         """Drop all that is known of a URL, and of the table that was there."""
-        with self._lock:
-            self._entries["snapshot"].pop(url, None)
-            for entries in (self._entries["version"], self._entries["checkpoint"]):
-                for key in [key for key in entries if isinstance(key, tuple) and key[0] == table_id]:
-                    del entries[key]
+        self._entries["snapshot"].pop(url)
+        for entries in (self._entries["version"], self._entries["checkpoint"]):
+            for key in entries.listed():
+                if isinstance(key, tuple) and key[0] == table_id:
+                    entries.pop(key)
 
     def clear(self) -> None:
         """Drop everything; the counts stay."""
-        with self._lock:
-            for entries in self._entries.values():
-                entries.clear()
+        for entries in self._entries.values():
+            entries.clear()
 
     def stats(self) -> dict[Kind, CacheStats]:
         """Hits and misses per kind since the process started."""
-        with self._lock:
+        with self._counting.value:
             return {
                 kind: CacheStats(self._hits[kind], self._misses[kind], len(self._entries[kind])) for kind in _LIMITS
             }

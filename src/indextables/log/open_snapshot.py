@@ -43,6 +43,7 @@ from indextables.storage.store import StoredObject
 logger = logging.getLogger("indextables")
 
 _RESTARTS = 3
+"""Times that opening starts anew where an object vanishes under it, at most."""
 _SLOW_SECONDS = 1800.0
 """A state replaces versions an hour after it was written. Who was asleep for longer between two looks has seen two logs."""
 
@@ -110,7 +111,7 @@ def _open_once(log: TableLog, at: int | None, how: _How) -> Snapshot:
             state=found.unreadable,
         )
     if at is not None and (snapshot.version != at or at < snapshot.floor):
-        raise _not_reachable(log, snapshot, at)
+        raise _not_reachable(snapshot, at)
     check_readable(log.url, snapshot.protocol)
     if snapshot.gap is not None and at is None:
         warnings.warn(
@@ -122,14 +123,15 @@ def _open_once(log: TableLog, at: int | None, how: _How) -> Snapshot:
     return replace(_with_missing_schemas(log, snapshot), checked=sent)
 
 
-def _not_reachable(log: TableLog, snapshot: Snapshot, at: int) -> VersionNotFound:
+def _not_reachable(snapshot: Snapshot, at: int) -> VersionNotFound:
+    url = snapshot.url
     if 0 <= at < snapshot.floor:
-        text = f"table {log.url}: version {at} was truncated away, the oldest is {snapshot.floor}"
+        text = f"table {url}: version {at} was truncated away, the oldest is {snapshot.floor}"
     elif snapshot.gap is not None:
-        text = f"table {log.url}: version {at} cannot be reached, version {snapshot.gap} is missing"
+        text = f"table {url}: version {at} cannot be reached, version {snapshot.gap} is missing"
     else:
-        text = f"table {log.url} is at version {snapshot.version}, version {at} does not exist (newest: {snapshot.version})"
-    return VersionNotFound(text, url=log.url, version=at, newest=snapshot.version)
+        text = f"table {url} is at version {snapshot.version}, version {at} does not exist (newest: {snapshot.version})"
+    return VersionNotFound(text, url=url, version=at, newest=snapshot.version)
 
 
 def _look(log: TableLog, hint: Hint | None) -> _Found:
@@ -282,7 +284,7 @@ def _replay(log: TableLog, found: _Found, snapshot: Snapshot, at: int | None, *,
 
 
 def _with_missing_schemas(log: TableLog, snapshot: Snapshot) -> Snapshot:
-    """Some writers leave doc mappings out of a checkpoint: look for them in the versions below it."""
+    """Add doc mappings that a checkpoint lacks from the versions below it: not every writer puts them into checkpoints."""
     if not isinstance(snapshot.file_set.base, pa.Table) or snapshot.base is None:
         return snapshot
     used = set(pc.unique(snapshot.files.column("docMappingRef")).to_pylist()) - {None}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from indextables.core.errors import UnsupportedProtocol
 from indextables.log.actions import KNOWN_FEATURES, NEW_TABLE_FEATURES, PROTOCOL_VERSION, ProtocolAction
 
@@ -13,8 +15,12 @@ def check_readable(url: str, protocol: ProtocolAction) -> None:
     _check(url, "read", protocol.min_reader_version, protocol.reader_features)
 
 
+@lru_cache(maxsize=64)
 def check_writable(url: str, protocol: ProtocolAction) -> None:
-    """Refuse a table that needs a newer writer, or a newer reader: who writes also reads."""
+    """Refuse a table that needs a newer writer, or a newer reader: who writes also reads.
+
+    A table that passed passes again without being looked at, as long as its protocol is the same. A refusal is not kept.
+    """
     check_readable(url, protocol)
     _check(url, "write", protocol.min_writer_version, protocol.writer_features)
 

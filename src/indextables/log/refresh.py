@@ -9,22 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-
 from indextables.core import options as opt
-from indextables.core.errors import CorruptLog, ObjectNotFound, StorageError, TableReplaced, VersionNotFound
-from indextables.core.predicate import Predicate
+from indextables.core.errors import StorageError
 from indextables.log.listing import list_versions
-from indextables.log.log_paths import version_key
 from indextables.log.open_snapshot import open_log
 from indextables.log.protocol import check_readable
-from indextables.log.snapshot import Snapshot, apply_version
-from indextables.log.state.live_files import StateFiles
+from indextables.log.snapshot import LogAtVersion, Snapshot, apply_version, check_same_table
 from indextables.log.table_log import TableLog, VersionFile
-from indextables.storage.local import local_store
 from indextables.storage.store import ObjectMeta
 
 logger = logging.getLogger("indextables")
@@ -36,55 +29,68 @@ def open_current(log: TableLog) -> Snapshot:
     if log.caching:
         ttl = log.options[opt.TRANSACTION_CACHE_EXPIRATION_SECONDS]
         known = log.cache.get("snapshot", log.url, now=log.clock.boot(), ttl_seconds=ttl)
-    if known is not None:
-        return refresh(log, known)
-    return remember(log, open_log(log))
+    if known is None:
+        return log.remember_snapshot(open_log(log))
+    at = LogAtVersion(log, known)
+    return known if _is_fresh_enough(at) else refresh_now(at)
 
 
-def refresh(log: TableLog, snapshot: Snapshot) -> Snapshot:
-    """The newest version, or one that was the newest at most `transaction.maxStaleness` seconds ago."""
-    allowed = log.options[opt.TRANSACTION_MAX_STALENESS]
-    if allowed > 0 and log.clock.boot() - snapshot.checked <= allowed:
-        return snapshot
-    return refresh_now(log, snapshot)
+def refresh(at: LogAtVersion) -> Snapshot:
+    """The newest version of the table, or one that was the newest at most `transaction.maxStaleness` seconds ago.
+
+    Raises TableReplaced if the table was dropped and another one was created at its URL.
+    """
+    if _is_fresh_enough(at):
+        return at.snapshot
+    newest = refresh_now(at)
+    check_same_table(at.snapshot, newest)
+    return newest
 
 
-def refresh_now(log: TableLog, snapshot: Snapshot) -> Snapshot:
-    """The newest version, whatever staleness is allowed."""
+def _is_fresh_enough(at: LogAtVersion) -> bool:
+    """Whether `transaction.maxStaleness` allows to use the snapshot without a look at the store."""
+    allowed = at.log.options[opt.TRANSACTION_MAX_STALENESS]
+    return allowed > 0 and at.log.clock.boot() - at.snapshot.checked <= allowed
+
+
+def refresh_now(at: LogAtVersion) -> Snapshot:
+    """The newest version at the log's URL, whatever staleness is allowed. It may belong to another table."""
+    log, snapshot = at.log, at.snapshot
     sent = log.clock.boot()
-    if snapshot.gap is not None or snapshot.anchor is None or snapshot.state_committed or too_old(log, snapshot):
-        return reopen(log, snapshot)
+    if snapshot.gap is not None or snapshot.anchor is None or snapshot.state_committed or too_old(at):
+        return reopen(at)
     calls: list[Callable[[], Any]] = [
         lambda: log.read_version(snapshot.version + 1),
-        lambda: head_or_none(log, version_key(0)),
+        lambda: log.head_version(0),
     ]
-    if local_store(log.store) is not None:
-        calls.append(lambda: head_or_none(log, version_key(snapshot.version)))
+    if log.is_local:
+        calls.append(lambda: log.head_version(snapshot.version))
     following, zero, *tips = log.workers.together(calls)
-    if zero is None or zero.etag != snapshot.anchor or too_old(log, snapshot):
-        return reopen(log, snapshot)  # too old only now: the process slept between the question and the answer
+    if zero is None or zero.etag != snapshot.anchor or too_old(at):
+        return reopen(at)  # too old only now: the process slept between the question and the answer
     if any(_is_another(snapshot, found) for found in tips):
-        return reopen(log, snapshot)
-    snapshot = replace(snapshot, tip=next(((snapshot.version, found.etag) for found in tips if found), None))
+        return reopen(at)
+    snapshot = snapshot.changed(tip=next(((snapshot.version, found.etag) for found in tips if found), None))
     if following is None:
-        return remember(log, snapshot.with_checked(sent))
-    newest = _apply_new(log, snapshot, following)
+        return log.remember_snapshot(snapshot.with_checked(sent))
+    newest = _apply_new(LogAtVersion(log, snapshot), following)
     if newest is None:
-        return reopen(log, snapshot)
+        return reopen(at)
     check_readable(log.url, newest.protocol)
-    return remember(log, newest.with_checked(sent))
+    return log.remember_snapshot(newest.with_checked(sent))
 
 
-def with_tip(log: TableLog, snapshot: Snapshot) -> Snapshot:
+def with_tip(at: LogAtVersion) -> Snapshot:
     """The snapshot after a commit, with what a local disk says of the version that was just written."""
-    if local_store(log.store) is None:
+    log, snapshot = at.log, at.snapshot
+    if not log.is_local:
         return snapshot
     try:
-        newest = head_or_none(log, version_key(snapshot.version))
+        newest = log.head_version(snapshot.version)
     except StorageError as error:
         logger.info("table %s: version %d was written and cannot be looked at: %s", log.url, snapshot.version, error)
         return snapshot
-    return replace(snapshot, tip=(snapshot.version, newest.etag) if newest else None)
+    return snapshot.changed(tip=(snapshot.version, newest.etag) if newest else None)
 
 
 def _is_another(snapshot: Snapshot, newest: ObjectMeta | None) -> bool:
@@ -98,8 +104,9 @@ def _is_another(snapshot: Snapshot, newest: ObjectMeta | None) -> bool:
     return newest is None or newest.etag != snapshot.tip[1]
 
 
-def _apply_new(log: TableLog, snapshot: Snapshot, following: VersionFile) -> Snapshot | None:
+def _apply_new(at: LogAtVersion, following: VersionFile) -> Snapshot | None:
     """Apply N+1 and all that one listing shows after it. None where that is not simple: opening sorts it out."""
+    log, snapshot = at.log, at.snapshot
     listed = sorted(list_versions(log.store, following.version + 1).versions)
     found = [following, *log.read_versions(listed, snapshot.table_id)]
     log.remember_version(snapshot.table_id, following)
@@ -110,60 +117,13 @@ def _apply_new(log: TableLog, snapshot: Snapshot, following: VersionFile) -> Sna
     return snapshot
 
 
-def reopen(log: TableLog, snapshot: Snapshot) -> Snapshot:
+def reopen(at: LogAtVersion) -> Snapshot:
     """Forget what is known of the URL and open it."""
-    log.cache.forget(log.url, snapshot.table_id)
-    return remember(log, open_log(log))
+    log = at.log
+    log.cache.forget(log.url, at.snapshot.table_id)
+    return log.remember_snapshot(open_log(log))
 
 
-def read_files(log: TableLog, snapshot: Snapshot, where: Predicate | None) -> tuple[Snapshot, pa.Table]:
-    """The files of a snapshot, all or those that may matter, and the snapshot they came from.
-
-    A state's manifests are read here, long after it was opened. Where one is gone or damaged, the version is opened again,
-    manifests included, from whatever else can give it.
-    """
-    try:
-        return snapshot, snapshot.select_files(where)
-    except (ObjectNotFound, CorruptLog) as error:
-        if not isinstance(snapshot.file_set.base, StateFiles):
-            raise
-        logger.warning("table %s: %s; opening version %d again", log.url, error, snapshot.version)
-    again = open_again(log, snapshot, whole=True)
-    return again, again.select_files(where)
-
-
-def open_again(log: TableLog, snapshot: Snapshot, *, whole: bool) -> Snapshot:
-    """The same version of the same table, from what is there now."""
-    try:
-        again = open_log(log, snapshot.version, whole=whole)
-    except VersionNotFound as error:
-        raise VersionNotFound(
-            f"table {log.url}: version {snapshot.version} was cleaned up since it was opened; refresh the table ({error})",
-            url=log.url,
-            version=snapshot.version,
-        ) from error
-    if again.table_id != snapshot.table_id:
-        raise TableReplaced(
-            f"table {log.url} was dropped and created again since it was opened; open it anew", url=log.url
-        )
-    return again.with_checked(snapshot.checked)
-
-
-def too_old(log: TableLog, snapshot: Snapshot) -> bool:
-    """Whether what came after this snapshot may have been cleaned up already."""
-    return log.clock.boot() - snapshot.checked > snapshot.safety_age_seconds / 2
-
-
-def head_or_none(log: TableLog, key: str) -> ObjectMeta | None:
-    """What the store knows of an object; None where there is none."""
-    try:
-        return log.store.head(key)
-    except ObjectNotFound:
-        return None
-
-
-def remember(log: TableLog, snapshot: Snapshot) -> Snapshot:
-    """Keep the newest snapshot of a URL as a place to start from."""
-    if log.caching:
-        log.cache.put("snapshot", log.url, snapshot, now=log.clock.boot())
-    return snapshot
+def too_old(at: LogAtVersion) -> bool:
+    """Whether what came after the snapshot may have been cleaned up already."""
+    return at.log.clock.boot() - at.snapshot.checked > at.snapshot.safety_age_seconds / 2

@@ -15,15 +15,14 @@ import pyarrow.compute as pc
 from indextables.log.actions import SkipAction
 from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change
-from indextables.log.snapshot import HOUR_MS, Snapshot
-from indextables.log.table_log import TableLog
+from indextables.log.snapshot import HOUR_MS, LogAtVersion, Snapshot
 
 COOLDOWN_HOURS = 24.0
+"""Hours for which a file is left alone after a merge could not read it."""
 
 
 def record_skips(
-    log: TableLog,
-    snapshot: Snapshot,
+    at: LogAtVersion,
     paths: Iterable[str],
     *,
     reason: str,
@@ -31,9 +30,9 @@ def record_skips(
     cooldown_hours: float = COOLDOWN_HOURS,
 ) -> Committed:
     """Commit a skip record for each path."""
-    now_ms = log.clock.wall_ms()
+    now_ms = at.log.clock.wall_ms()
     skips = tuple(skip_record(path, reason, now_ms, operation, cooldown_hours) for path in dict.fromkeys(paths))
-    return commit(log, snapshot, Change(skips=skips), operation="SKIP", parameters={"operation": operation})
+    return commit(at, Change(skips=skips), operation="SKIP", parameters={"operation": operation})
 
 
 def skip_record(

@@ -2,6 +2,9 @@
 
 A snapshot never changes. Applying a version gives the next one; refreshing gives the newest. It knows when it was last known
 to be the newest (`checked`), against which version 0 (`anchor`), and whether a version is missing behind it (`gap`).
+
+A snapshot is a value and reaches no store. `LogAtVersion` is a snapshot with the log that it came from: the verbs of this
+package that go on from a version (refresh, commit, checkpoint, clean up, look back) take one.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from indextables.core import options as opt
-from indextables.core.errors import OptionError
+from indextables.core.errors import OptionError, TableReplaced
 from indextables.core.predicate import Predicate
 from indextables.core.runtime.cached_property import cached_property
 from indextables.core.types import spark_json_to_arrow
@@ -30,10 +33,17 @@ from indextables.log.actions import (
 )
 from indextables.log.file_entries import NO_FILES
 from indextables.log.file_set import FileSet
+from indextables.log.protocol import has_feature
+from indextables.log.table_log import TableLog
 
 logger = logging.getLogger("indextables")
 
 HOUR_MS = 3_600_000
+"""Milliseconds of an hour."""
+_OF_METADATA = ("schema", "safety_age_seconds")
+"""Facts that hold for every version with the same metadata. A snapshot passes them on to those that are made of it."""
+_OF_PROTOCOL = ("registers_mappings",)
+"""Facts that hold for every version with the same protocol."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,12 @@ class Snapshot:
         """The table's schema."""
         return spark_json_to_arrow(self.metadata.schema_string)
 
-    @property
+    @cached_property
+    def registers_mappings(self) -> bool:
+        """True if writers put doc mappings into the metadata, and their hashes into the files' entries."""
+        return has_feature(self.protocol, "schemaDeduplication")
+
+    @cached_property
     def safety_age_seconds(self) -> float:
         """How long what is new is left alone by clean-up: the same for every client of the table."""
         return self._hours(opt.SAFETY_AGE_HOURS) * 3600.0
@@ -109,11 +124,30 @@ class Snapshot:
             return option.default
 
     def with_checked(self, checked: float) -> Snapshot:
-        """The same, seen to be the newest at `checked`."""
-        return replace(self, checked=checked)
+        """A copy of the snapshot that was seen to be the newest at `checked`."""
+        return self.changed(checked=checked)
+
+    def changed(self, **values: Any) -> Snapshot:
+        """A copy of the snapshot with other values, and with the facts that follow from what stays the same."""
+        copy = replace(self, **values)
+        names = [
+            *(_OF_METADATA if copy.metadata is self.metadata else ()),
+            *(_OF_PROTOCOL if copy.protocol is self.protocol else ()),
+        ]
+        copy.__dict__.update({name: self.__dict__[name] for name in names if name in self.__dict__})
+        return copy
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "schema"}
+        facts = (*_OF_METADATA, *_OF_PROTOCOL)
+        return {key: value for key, value in self.__dict__.items() if key not in facts}
+
+
+@dataclass(frozen=True, eq=False)
+class LogAtVersion:
+    """A table's log, and a snapshot of the table that came from this log."""
+
+    log: TableLog
+    snapshot: Snapshot
 
 
 def first_snapshot(url: str, version: int, timestamp: int, actions: Actions) -> Snapshot:
@@ -139,10 +173,18 @@ def first_snapshot(url: str, version: int, timestamp: int, actions: Actions) -> 
 
 def apply_version(snapshot: Snapshot, version: int, timestamp: int, actions: Actions) -> Snapshot:
     """The snapshot after one more version. One that was written for another table counts as empty."""
-    owner = actions.table_id
-    if owner is not None and owner != snapshot.table_id:
-        return replace(snapshot, version=version)
+    info = actions.commit_info
+    if info is not None and info.table_id not in (None, snapshot.table_id):
+        return snapshot.changed(version=version)
     return _fold(snapshot, version, max(timestamp, snapshot.timestamp + 1), actions)
+
+
+def check_same_table(before: Snapshot, after: Snapshot) -> None:
+    """Raise TableReplaced if a URL that held the table of `before` holds another table now."""
+    if after.table_id != before.table_id:
+        raise TableReplaced(
+            f"table {before.url} was dropped and created again since it was opened; open it anew", url=before.url
+        )
 
 
 def _fold(snapshot: Snapshot, version: int, timestamp: int, actions: Actions) -> Snapshot:
@@ -167,7 +209,7 @@ def _fold(snapshot: Snapshot, version: int, timestamp: int, actions: Actions) ->
     info = actions.commit_info
     if info is not None and info.time_travel_floor is not None:
         changes["floor"] = max(snapshot.floor, info.time_travel_floor)
-    return replace(snapshot, **changes)
+    return snapshot.changed(**changes)
 
 
 def _same_identity(snapshot: Snapshot, metadata: MetadataAction) -> MetadataAction:

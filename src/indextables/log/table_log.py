@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from indextables.core import options as opt
 from indextables.core.clock import SYSTEM_CLOCK, Clock
 from indextables.core.errors import LogReadTimeout, ObjectNotFound, UnsafePath
-from indextables.core.options import Options
-from indextables.core.runtime.threads import THREADS, Workers
+from indextables.core.options import Options, WriteSettings, write_settings
+from indextables.core.runtime.cached_property import cached_property
+from indextables.core.runtime.threads import IO, Workers
 from indextables.log.actions import Actions
 from indextables.log.codec import decode_actions, unpack
 from indextables.log.log_cache import PROCESS_CACHE, LogCache
@@ -61,25 +62,35 @@ class TableLog:
     store: Store
     options: Options = field(default_factory=Options)
     clock: Clock = SYSTEM_CLOCK
-    workers: Workers = THREADS
+    workers: Workers = IO
     cache: LogCache = PROCESS_CACHE
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The recipe travels, not the handles: time, threads and memory are those of the process that opens it."""
         return TableLog, (self.store, self.options)
 
-    @property
+    @cached_property
     def url(self) -> str:
         """Where the table lies."""
         return self.store.root
 
+    @cached_property
+    def is_local(self) -> bool:
+        """True if the table lies on a disk of this machine, where reading is not waiting."""
+        return local_store(self.store) is not None
+
+    @cached_property
+    def settings(self) -> WriteSettings:
+        """The options that every write asks for."""
+        return write_settings(self.options)
+
     @property
     def caching(self) -> bool:
         """Whether anything may be remembered."""
-        return self.options[opt.TRANSACTION_CACHE_ENABLED]
+        return self.settings.caching
 
     def read_version(self, version: int) -> VersionFile | None:
-        """One version file, from the store; None where there is none."""
+        """A version file, from the store; None where the version does not exist."""
         key = version_key(version)
         try:
             found = self.store.get(key)
@@ -88,11 +99,20 @@ class TableLog:
         actions = self.decode(key, found.data)
         return VersionFile(version, actions, found.meta)
 
+    def head(self, key: str) -> ObjectMeta | None:
+        """What the store knows of an object; None where there is none."""
+        try:
+            return self.store.head(key)
+        except ObjectNotFound:
+            return None
+
+    def head_version(self, version: int) -> ObjectMeta | None:
+        """What the store knows of a version file; None where the version does not exist."""
+        return self.head(version_key(version))
+
     def decode(self, key: str, raw: bytes) -> Actions:
         """The actions of a version file, with every path checked."""
-        return self.decode_text(
-            key, unpack(f"{self.url}/{key}", raw, self.options[opt.TRANSACTION_MAX_VERSION_FILE_BYTES])
-        )
+        return self.decode_text(key, unpack(f"{self.url}/{key}", raw, self.settings.version_file_bytes))
 
     def decode_text(self, key: str, text: bytes) -> Actions:
         """The actions in the text of a version file or checkpoint, with every path checked."""
@@ -108,7 +128,7 @@ class TableLog:
         On a local disk one after the other: reading one takes less time than handing it to another thread.
         """
         readers = [self._reader(version, table_id) for version in versions]
-        if local_store(self.store) is not None:
+        if self.is_local:
             return [read() for read in readers]
         return self.side_by_side(readers)
 
@@ -135,6 +155,12 @@ class TableLog:
         """Keep a version file's content for whoever asks next."""
         if self.caching and found.belongs_to(table_id):
             self.cache.put("version", (table_id, self.url, found.version), found, now=self.clock.boot())
+
+    def remember_snapshot(self, snapshot: T) -> T:
+        """Keep the newest snapshot of this URL, as a place for the next opening to start from. Returns the snapshot."""
+        if self.caching:
+            self.cache.put("snapshot", self.url, snapshot, now=self.clock.boot())
+        return snapshot
 
     def side_by_side(self, calls: Sequence[Callable[[], T]]) -> list[T]:
         """Run reads in parallel, bounded in number and in time."""

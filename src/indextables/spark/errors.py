@@ -1,4 +1,4 @@
-"""One line for the user instead of a page.
+"""In a worker: our errors leave as one line instead of a page. `worker_errors.py` is the other end, on the driver.
 
 Spark sends an error of a Python worker to the driver as text: the traceback, unless the worker's environment says
 `SPARK_HIDE_TRACEBACK`, and then the type and the message alone. Our messages say what is wrong and what to do, so for our own

@@ -14,8 +14,8 @@ from pyspark.sql.types import StructType
 from indextables.spark.errors import one_line
 
 if TYPE_CHECKING:
-    from indextables.log.snapshot import Snapshot
     from indextables.spark.reading.read_options import ReadOptions
+    from indextables.table.handle import TableHandle
 
 NAME = "indextables"
 
@@ -33,18 +33,12 @@ class IndexTablesSource(DataSource):
 
     def schema(self) -> StructType:
         """The table's schema, or what the options leave of it."""
-        from indextables.core.predicate import parse_predicate
-        from indextables.spark.reading.arrow_types import spark_schema
+        from indextables.spark.reading.loaded_schema import loaded_schema
         from indextables.spark.reading.read_options import read_options
-        from indextables.table.distributed.read_tasks import SCORE, make_scan, open_table_log
 
         with one_line():
-            asked = read_options(self.options)
-            snapshot = self._pinned(asked)
-            log = open_table_log(asked.url, asked.options)
-            where = None if asked.where is None else parse_predicate(asked.where, snapshot.schema)
-            scan = make_scan(log, snapshot, asked.columns, where, asked.query, score=asked.score)
-            return spark_schema(snapshot.schema, scan.columns, SCORE if asked.score else None)
+            question = read_options(self.options)
+            return loaded_schema(question, self._pinned(question))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A read of these columns."""
@@ -52,11 +46,11 @@ class IndexTablesSource(DataSource):
         from indextables.spark.reading.source_reader import TableReader
 
         with one_line():
-            asked = read_options(self.options)
+            question = read_options(self.options)
             if self._pin is None:
-                self._pinned(asked)
+                self._pinned(question)
             assert self._pin is not None
-            return TableReader(asked, *self._pin, schema)
+            return TableReader(question, *self._pin, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         """A write of these rows."""
@@ -64,9 +58,9 @@ class IndexTablesSource(DataSource):
 
         return BatchWriter(schema, self.options, overwrite)
 
-    def _pinned(self, asked: ReadOptions) -> Snapshot:
-        from indextables.table.distributed.read_tasks import open_table_log, pin
+    def _pinned(self, question: ReadOptions) -> TableHandle:
+        from indextables.table.open_table import pin_version
 
-        snapshot = pin(open_table_log(asked.url, asked.options), asked.version, asked.timestamp_ms)
-        self._pin = (snapshot.version, snapshot.table_id)
-        return snapshot
+        handle = pin_version(question.url, question.options, question.version, timestamp_ms=question.timestamp_ms)
+        self._pin = (handle.version, handle.table_id)
+        return handle

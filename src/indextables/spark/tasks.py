@@ -6,7 +6,6 @@ holds up no other, and Spark tries it again, or twice at a time, as it is set to
 
 from __future__ import annotations
 
-import io
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -14,9 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
-from indextables.core.runtime.threads import THREADS
-from indextables.log.file_entries import FILE_SCHEMA
-from indextables.log.file_set import FileSet
+from indextables.core.runtime.threads import IO
 from indextables.spark.errors import one_line
 from indextables.spark.worker_errors import plainly
 
@@ -26,13 +23,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MOST_BYTES: Final = 32 << 20
-"""Of calls that are sent at a time: Connect takes 128 MB in one message."""
+"""Bytes of pickled calls that are sent at a time, 32 MiB: Spark Connect takes at most 128 MB in one message."""
 
 
 def run_on_executors(spark: SparkSession, calls: Sequence[Callable[[], T]]) -> list[T]:
     """The answers, in the order of the calls. Raises our own errors as what they are, others as Spark has them."""
     answers: list[Any] = []
-    texts = [_pickled(call) for call in calls]
+    texts = [pickle.dumps(call, pickle.HIGHEST_PROTOCOL) for call in calls]
     while len(answers) < len(texts):
         end, size = len(answers), 0
         while end < len(texts) and (not size or size + len(texts[end]) <= _MOST_BYTES):
@@ -61,22 +58,7 @@ class ExecutorWorkers:
         """See `Workers.together`. How many run at a time is for Spark to say, and how long it may take, too."""
         if len(calls) > 1 and all(isinstance(call, partial) for call in calls):
             return run_on_executors(self._spark, calls)
-        return THREADS.together(calls, limit=limit, timeout_seconds=timeout_seconds)
-
-
-class _Pickler(pickle.Pickler):
-    """Snapshots travel without their files, which are many: a call gets the files that it is about."""
-
-    def reducer_override(self, value: Any) -> Any:
-        if type(value) is FileSet:
-            return FileSet, (FILE_SCHEMA.empty_table(),)
-        return NotImplemented
-
-
-def _pickled(call: Any) -> bytes:
-    sink = io.BytesIO()
-    _Pickler(sink, pickle.HIGHEST_PROTOCOL).dump(call)
-    return sink.getvalue()
+        return IO.together(calls, limit=limit, timeout_seconds=timeout_seconds)
 
 
 class _Calls:

@@ -1,4 +1,4 @@
-"""Errors of ours, found again in what Spark makes of them.
+"""On the driver: our errors, found again in the text that Spark makes of them. `errors.py` is the other end, in a worker.
 
 An exception that a task or a planner process raises comes back inside a Java exception whose text has the traceback. The line
 that matters is ours, `indextables.core.errors.SchemaError: column …`; `plainly` raises that error again, with Spark's as its
@@ -15,7 +15,7 @@ from typing import Final
 from indextables.core import errors
 from indextables.core.errors import IndexTablesError
 
-_OURS: Final = re.compile(r"(?:^|: )indextables\.core\.errors\.(\w+): (.+)$", re.MULTILINE)
+_OURS: Final = re.compile(r"(?:^|: )indextables\.(?:core\.)?errors\.(\w+): (.+)$", re.MULTILINE)
 
 
 def our_error(text: str) -> IndexTablesError | None:

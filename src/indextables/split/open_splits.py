@@ -1,172 +1,99 @@
-"""Splits that this process has opened, so that the next question finds them open: footers, rows and indexes, a number of each.
+"""`OpenSplits`: the footers, rows and indexes that this process holds open, so that the next question need not open them.
 
-A footer and what reads rows belong to the store object they were opened with, because its credentials may be others than those
-of the next one. An index was copied to local disk and verified; it is told from all others by the fingerprint of its footer. It
-needs its directory only while it is opened, so its lease ends right after: the files stay mapped, whatever the cache does with
-their names.
+At most a number of each is held; the least recently used ones are closed. A footer and the rows of a split belong to the store
+object that they were opened with, because another store object may have other credentials. An index belongs to its bytes: the
+fingerprint of the footer tells it from all others (`IndexSource.identities`).
 """
 
 from __future__ import annotations
 
-import os
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
-from functools import partial
-from typing import Final, Generic, TypeVar
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
 
-from indextables.core.errors import CorruptSplit, SplitError
-from indextables.split.bundle.bundle_writer import Pages, read_footer
-from indextables.split.bundle.footer import Footer, Region
-from indextables.split.bundle.native_errors import translated
-from indextables.split.cache.index_cache import CacheKey, IndexCache
-from indextables.split.index.doc_mapping import DocMapping
-from indextables.split.index.index_files import open_index
+from indextables.core.runtime.process_state import Lru, ProcessLocal
+from indextables.split.bundle.bundle_reader import Pages, read_footer
+from indextables.split.bundle.footer import Footer
 from indextables.split.plan.column_lookup import KeptNumbers
-from indextables.split.plan.column_queries import IndexView
+from indextables.split.plan.costs import COSTS, Costs
+from indextables.split.plan.index_view import NO_NEEDS, IndexNeeds, IndexSource, IndexView
 from indextables.split.rows.row_reader import Rows
-from indextables.storage.object_keys import joined
+from indextables.split.rows.row_source import RowSource
 from indextables.storage.store import Store
 
-T = TypeVar("T")
-
 _MOST_FOOTERS: Final = 1024
+"""Footers that a process holds. A footer takes some kilobytes of memory."""
 _MOST_ROWS: Final = 32
-"""Each keeps a few pages in memory."""
+"""Splits whose rows a process holds open. Each keeps a few pages in memory."""
 _MOST_INDEXES: Final = 64
-"""Each has a thread that sleeps, and maps its files."""
-
-
-class _Slot(Generic[T]):
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.value: T | None = None
-
-
-class _Kept(Generic[T]):
-    """The most recently used of some things. Who asks first opens, the others wait for it."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._slots: OrderedDict[Hashable, _Slot[T]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable, open_it: Callable[[], T]) -> T:
-        with self._lock:
-            slot = self._slots.get(key)
-            if slot is None:
-                slot = self._slots[key] = _Slot()
-            self._slots.move_to_end(key)
-            while len(self._slots) > self._most:
-                self._slots.popitem(last=False)
-        with slot.lock:
-            if slot.value is None:
-                slot.value = open_it()
-            return slot.value
-
-    def has(self, key: Hashable) -> bool:
-        with self._lock:
-            slot = self._slots.get(key)
-        return slot is not None and slot.value is not None
-
-    def __len__(self) -> int:
-        return len(self._slots)
+"""Indexes that a process holds open. Each has a thread that sleeps, and maps its files."""
 
 
 class OpenSplits:
-    """What is open in this process."""
+    """What a process holds open, and the costs that it plans with."""
 
-    def __init__(self) -> None:
-        self._footers: _Kept[tuple[Store, Footer]] = _Kept(_MOST_FOOTERS)
-        self._rows: _Kept[tuple[Store, Rows]] = _Kept(_MOST_ROWS)
-        self._indexes: _Kept[IndexView] = _Kept(_MOST_INDEXES)
-        self.numbers = KeptNumbers()
+    def __init__(
+        self,
+        costs: Costs = COSTS,
+        *,
+        footers: int = _MOST_FOOTERS,
+        rows: int = _MOST_ROWS,
+        indexes: int = _MOST_INDEXES,
+    ) -> None:
+        self.costs = costs
+        """What the ways to read these splits cost against each other."""
+        self._footers: Lru[Hashable, tuple[Store, Footer]] = Lru(footers)
+        self._rows: Lru[Hashable, tuple[Store, RowSource]] = Lru(rows)
+        self._indexes: Lru[Hashable, IndexView] = Lru(indexes)
+        self.numbers = KeptNumbers(costs.lookup_bytes)
+        """The columns that are kept for look-ups."""
 
     def footer(self, store: Store, key: str, *, size: int | None, footer_start: int | None) -> Footer:
-        """The footer of a split, by one ranged read where both places are known."""
+        """The footer of a split. One ranged read, if the size of the split and the start of the footer are known."""
 
         def read() -> tuple[Store, Footer]:
             return store, read_footer(store, key, size=size, footer_start=footer_start)
 
-        return self._footers.get((id(store), key, size, footer_start), read)[1]
+        return self._footers.get_or_load((id(store), key, size, footer_start), read)[1]
 
-    def rows(self, store: Store, key: str, footer: Footer) -> Rows:
-        """The rows of a split."""
+    def rows(self, store: Store, key: str, footer: Footer) -> RowSource:
+        """The rows of a split, verified as they are read."""
 
-        def open_rows() -> tuple[Store, Rows]:
+        def open_rows() -> tuple[Store, RowSource]:
             return store, Rows(Pages(store, key, footer), footer, key)
 
-        return self._rows.get((id(store), key, footer.fingerprint), open_rows)[1]
+        return self._rows.get_or_load((id(store), key, footer.fingerprint), open_rows)[1]
 
-    def index(
-        self,
-        store: Store,
-        key: str,
-        footer: Footer,
-        mapping: DocMapping,
-        *,
-        cache: IndexCache,
-        table: str,
-        positions: bool = False,
-    ) -> IndexView:
-        """The index of a split. Only with `positions` it is certain to know where in a text words stand, as phrases need."""
-        mark = (cache, store.root, key, footer.fingerprint)
-        if positions and footer.tails:
-            return self._indexes.get(
-                (*mark, "positions"), lambda: _open(store, key, footer, mapping, cache, table, True)
-            )
-        return self._indexes.get(mark, lambda: _open(store, key, footer, mapping, cache, table, False))
+    def index(self, source: IndexSource, needs: IndexNeeds = NO_NEEDS) -> IndexView:
+        """The index of a split, opened by its source where it is not open yet."""
+        return self._indexes.get_or_load(
+            source.identities[needs.positions], lambda: replace(source.open(needs), costs=self.costs)
+        )
 
-    def has_index(self, store: Store, key: str, footer: Footer, cache: IndexCache) -> bool:
-        """Whether asking the index costs no more than the search."""
-        return self._indexes.has((cache, store.root, key, footer.fingerprint))
+    def has_index(self, source: IndexSource) -> bool:
+        """Whether the index is open already, so that `index` costs nothing."""
+        return source.identities[False] in self._indexes
 
     def __len__(self) -> int:
-        """How many are held, of everything."""
+        """The number of footers, rows and indexes that are held, all together."""
         return len(self._footers) + len(self._rows) + len(self._indexes)
 
 
-def _open(
-    store: Store, key: str, footer: Footer, mapping: DocMapping, cache: IndexCache, table: str, positions: bool
-) -> IndexView:
-    where = joined(store.root, key)
-
-    with cache.acquire(
-        CacheKey(table, key, footer.fingerprint),
-        footer.index,
-        partial(fetch, store, key),
-        tails=footer.tails,
-        without_positions=not positions,
-    ) as lease:
-        try:
-            index = open_index(lease.directory, mapping)
-            with translated(where, "opening its index"):
-                searcher = index.searcher()
-        except SplitError as error:
-            raise type(error)(f"{where}: {error}", split=where) from error
-    if searcher.num_docs != footer.rows:
-        raise CorruptSplit(
-            f"{where} is damaged: its index has {searcher.num_docs} rows, its footer says {footer.rows}", split=where
-        )
-    bounds = {
-        name: (low, footer.max_values[name]) for name, low in footer.min_values.items() if name in footer.max_values
-    }
-    inexact = frozenset(footer.inexact)
-    return IndexView(index.schema, searcher, mapping, where, inexact, footer.null_counts, bounds, footer.distinct)
+OPEN: Final = ProcessLocal(OpenSplits)
+"""What is open in this process. A forked child opens everything anew: neither threads nor native handles survive a fork."""
 
 
-def fetch(store: Store, key: str, regions: Sequence[Region]) -> list[bytes]:
-    """The bytes of index files, not yet verified."""
-    return store.get_ranges(key, [(region.offset, region.offset + region.length) for region in regions])
+def close_all() -> None:
+    """Forget everything that this process holds open; the costs stay. Meant for tests."""
+    OPEN.value = OpenSplits(OPEN.value.costs)
 
 
-OPEN = OpenSplits()
-
-
-def _after_fork() -> None:
-    """Neither threads nor native handles survive a fork."""
-    global OPEN  # noqa: PLW0603 - one per process
-    OPEN = OpenSplits()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+@contextmanager
+def replaced_by(splits: OpenSplits) -> Iterator[OpenSplits]:
+    """While this is entered, the process opens splits through `splits`, with its costs and its bounds. Meant for tests."""
+    before, OPEN.value = OPEN.value, splits
+    try:
+        yield splits
+    finally:
+        OPEN.value = before

@@ -1,10 +1,19 @@
-"""Object stores behind one small protocol: what a table needs of S3, Azure, GCS, a local disk or memory.
+"""Objects on local disks, in memory, on S3, Azure and Google Cloud Storage, behind one protocol.
 
-store.py      the protocol
-location.py   which place a URL means            resolve.py   URL and options → StoreSpec → Store
-keys.py       what a key may look like            mapping.py   errors of the layers below → ours
-local.py      a local disk (durable.py, walk.py)  remote.py    everything else, by obstore (clients.py)
-retrying.py, counting.py, faulty.py               wrappers
+URL, options ──▶ location.py, resolve.py ──▶ StoreSpec (pickles) ──▶ Retrying(LocalStore or ObstoreStore)
+
+store.py              Store: the protocol, with one meaning on every backend
+location.py           which place a URL means
+resolve.py            URL and options → StoreSpec → Store
+object_keys.py        what a key may look like
+error_translation.py  errors of operating system and obstore → our errors
+local.py              a local disk
+durable.py            files that are whole or absent, and durable once written
+walk.py               a directory tree listed in the order of keys
+remote.py             everything else, by obstore
+clients.py            obstore's clients, one for each bucket and configuration
+retrying.py           repeats requests that may be repeated
+testing/              stores for tests
 """
 
 from indextables.storage.resolve import StoreSpec, resolve

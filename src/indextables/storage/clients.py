@@ -1,53 +1,81 @@
-"""obstore's clients, one per bucket and configuration, shared by all stores of this process that need the same.
+"""obstore's clients, one for each bucket and configuration, shared by all stores of this process that need the same.
 
-A client holds the connections, so sharing it saves a second table of a bucket the handshakes. Its environment is part of
-what identifies it: obstore reads the usual variables when a client is made. Memory stores live here too, by name, as long
-as the process does: that is what makes `memory://name` the same place twice.
+    StoreSpec (`resolve.py`) ──▶ ClientSpec ──▶ client ──▶ obstore's client ──▶ ObstoreStore (`remote.py`)
+
+A client holds the connections, so sharing the client saves a second table of the bucket the handshakes. The environment is part
+of a client's identity: obstore reads the usual variables when a client is made. Memory stores live here too, by name, as long as
+the process does: that is what makes `memory://name` the same place twice.
 """
 
 from __future__ import annotations
 
-import functools
 import os
-import threading
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, Final
 
 from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
+from indextables.core.runtime.process_state import Lru
 from indextables.storage.error_translation import translate
+from indextables.storage.location import Scheme
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
-    from indextables.storage.resolve import StoreSpec
+_ENVIRONMENT: Final = (
+    "AWS_",
+    "AZURE_",
+    "GOOGLE_",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+)
+"""Environment variables that obstore reads begin with one of these texts."""
 
-_ENVIRONMENT = ("AWS_", "AZURE_", "GOOGLE_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy")
-
-_memory: dict[str, MemoryStore] = {}
-_lock = threading.Lock()
+_MOST_CLIENTS: Final = 32
+"""Clients of one process. Each holds its connections; a process seldom uses more buckets and accounts than this."""
 
 
-def client(spec: StoreSpec) -> ObjectStore:
-    """The client for the bucket of `spec`, whatever its path. Raises StorageError, as `mapping.py` says."""
+@dataclass(frozen=True, slots=True)
+class ClientSpec:
+    """What a client is made of, without a path. Stores with equal values share one client. Credentials are never shown."""
+
+    scheme: Scheme
+    bucket: str
+    url: str
+    """The URL of the bucket, for messages."""
+    config: tuple[tuple[str, str], ...] = ()
+    credentials: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    allow_http: bool = False
+    timeout_seconds: float = 30.0
+    connect_timeout_seconds: float = 5.0
+
+
+_MEMORY: Final[dict[str, MemoryStore]] = {}
+"""The stores of `memory://name` by name, for as long as the process lives. `dict.setdefault` needs no lock."""
+_CLIENTS: Final[Lru[tuple[ClientSpec, tuple[tuple[str, str], ...]], ObjectStore]] = Lru(_MOST_CLIENTS)
+"""The clients by bucket, settings and environment."""
+
+
+def client(spec: ClientSpec) -> ObjectStore:
+    """The client for the bucket of `spec`. Raises StorageError, as `error_translation.py` says."""
     if spec.scheme == "memory":
-        with _lock:
-            return _memory.setdefault(spec.location.bucket, MemoryStore())
+        return _MEMORY.setdefault(spec.bucket, MemoryStore())
     environment = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_ENVIRONMENT)))
-    with _lock:
-        return _client(spec.without_path(), environment)
+    return _CLIENTS.get_or_load((spec, environment), lambda: _client(spec))
 
 
-@functools.lru_cache(maxsize=32)
-def _client(spec: StoreSpec, environment: tuple[tuple[str, str], ...]) -> ObjectStore:
-    del environment
+def _client(spec: ClientSpec) -> ObjectStore:
     try:
         return _make(spec)
     except Exception as error:
         raise translate(error, spec.url, "", "open") from error
 
 
-def _make(spec: StoreSpec) -> ObjectStore:
+def _make(spec: ClientSpec) -> ObjectStore:
     settings: dict[str, Any] = dict(spec.config)
     settings["retry_config"] = {"max_retries": 0}
     settings["client_options"] = {
@@ -56,7 +84,7 @@ def _make(spec: StoreSpec) -> ObjectStore:
         "connect_timeout": timedelta(seconds=spec.connect_timeout_seconds),
     }
     credentials = dict(spec.credentials)
-    bucket = spec.location.bucket
+    bucket = spec.bucket
     match spec.scheme:
         case "s3":
             return S3Store(bucket, **settings, **_provider(credentials))
@@ -64,10 +92,8 @@ def _make(spec: StoreSpec) -> ObjectStore:
             return AzureStore(bucket, **settings, **_provider(credentials))
         case "gs":
             return GCSStore(bucket, **(settings | credentials))
-        case "file" | "memory":
+        case _:  # stores that are not obstore's
             raise AssertionError(f"{spec.scheme} has no client")
-        case _:
-            assert_never(spec.scheme)
 
 
 def _provider(credentials: dict[str, str]) -> dict[str, Any]:

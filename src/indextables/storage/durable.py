@@ -29,8 +29,11 @@ TEMPORARY = re.compile(r"\.indextables-[0-9a-f]{16}\.tmp|[^#].*#[0-9]+", re.DOTA
 """Names that are no objects: our own temporary files, and those (`name#1`) that obstore's local store leaves behind."""
 
 _MILLISECOND = 1_000_000
+"""Nanoseconds of a millisecond."""
 _RENAME_NOREPLACE = 1
+"""Linux: the flag of `renameat2` that makes it fail where the new name exists."""
 _AT_FDCWD = -100
+"""Linux: paths are relative to the working directory."""
 
 _NAMED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _UNNAMED = os.O_WRONLY | getattr(os, "O_TMPFILE", 0) | os.O_CLOEXEC

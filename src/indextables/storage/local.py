@@ -54,7 +54,7 @@ class LocalStore:
             finally:
                 os.close(fd)
         except OSError as error:
-            raise translate(error, self._root, key, "get") from error
+            raise self._read_error(error, key, "get") from error
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
         """See `Store.get_range`."""
@@ -73,7 +73,7 @@ class LocalStore:
             finally:
                 os.close(fd)
         except OSError as error:
-            raise translate(error, self._root, key, "get") from error
+            raise self._read_error(error, key, "get") from error
 
     def head(self, key: str) -> ObjectMeta:
         """See `Store.head`."""
@@ -81,7 +81,7 @@ class LocalStore:
         try:
             return self._meta(key, os.stat(self._base + key))
         except OSError as error:
-            raise translate(error, self._root, key, "head") from error
+            raise self._read_error(error, key, "head") from error
 
     def create(self, key: str, data: bytes) -> None:
         """See `Store.create`."""
@@ -205,9 +205,18 @@ class LocalStore:
             raise
         return True
 
+    def _read_error(self, error: OSError, key: str, verb: Verb) -> StorageError:
+        """Our error for a failed read. An absent object is an answer that readers expect, and no failure of the disk."""
+        if isinstance(error, FileNotFoundError):
+            return self._absent(key)
+        return translate(error, self._root, key, verb)
+
+    def _absent(self, key: str) -> ObjectNotFound:
+        return ObjectNotFound(f"there is no object {joined(self._root, key)}", key=key, root=self._root)
+
     def _meta(self, key: str, found: os.stat_result) -> ObjectMeta:
         if not stat.S_ISREG(found.st_mode):
-            raise ObjectNotFound(f"there is no object {joined(self._root, key)}", key=key, root=self._root)
+            raise self._absent(key)
         etag = f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_size:x}"
         return ObjectMeta(key, found.st_size, _modified_ms(found), etag)
 

@@ -13,16 +13,16 @@ obstore's runtime does not survive `fork`: a request in the child would hang. It
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import obstore
 
 from indextables.core.errors import InvalidKey, ObjectNotFound, StorageError, StoreMisconfigured, StoreUnavailable
+from indextables.core.runtime.process_state import NativeRuntime
 from indextables.storage.error_translation import Verb, translate
 from indextables.storage.object_keys import check_key, check_prefix, check_range, joined
 from indextables.storage.store import ObjectMeta, StoredObject
@@ -240,24 +240,14 @@ def _has_passed(path: str, prefix: str) -> bool:
     return path.split("/") > prefix.split("/")
 
 
-class _Runtime:
-    """Whether obstore's runtime is in use, and whether this process is a fork of one where it was."""
-
-    used = False
-    lost = False
-
-    @classmethod
-    def after_fork(cls) -> None:
-        cls.lost = cls.used
+_RUNTIME: Final = NativeRuntime()
+"""The threads of obstore."""
 
 
 def _refuse_after_fork() -> None:
-    if _Runtime.lost:
+    if not _RUNTIME.usable:
         raise StoreMisconfigured(
             "this process was forked from one that used an object store, whose connections do not survive that: "
             "start processes with 'spawn' or 'forkserver'"
         )
-    _Runtime.used = True
-
-
-os.register_at_fork(after_in_child=_Runtime.after_fork)
+    _RUNTIME.use()

@@ -37,7 +37,7 @@ from indextables.core.options import (
     STORAGE_TIMEOUT_SECONDS,
     Options,
 )
-from indextables.storage.clients import client
+from indextables.storage.clients import ClientSpec, client
 from indextables.storage.local import LocalStore
 from indextables.storage.location import Location, Scheme, parse_url
 from indextables.storage.remote import ObstoreStore
@@ -45,6 +45,7 @@ from indextables.storage.retrying import Retrying
 from indextables.storage.store import Store
 
 _NO_LIMIT_SECONDS = 24 * 3600.0
+"""Seconds that stand for no limit (option 0): obstore wants a number, and no request takes a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,20 @@ class StoreSpec:
         """The canonical URL of the root, without a slash at the end. Equal for two spellings of one place."""
         return self.location.url
 
-    def without_path(self) -> StoreSpec:
-        """The recipe for the whole bucket: what two tables that can share connections have in common."""
-        return replace(self, location=replace(self.location, path=""))
+    @property
+    def client(self) -> ClientSpec:
+        """What the stores of one bucket that can share connections have in common: all but the path and the retries."""
+        bucket = replace(self.location, path="")
+        return ClientSpec(
+            bucket.scheme,
+            bucket.bucket,
+            bucket.url,
+            self.config,
+            self.credentials,
+            self.allow_http,
+            self.timeout_seconds,
+            self.connect_timeout_seconds,
+        )
 
     def open(self, clock: Clock = SYSTEM_CLOCK, *, retrying: bool = True) -> Store:
         """The store, which repeats requests that may be repeated unless `retrying` is false. Contacts nobody yet."""
@@ -85,7 +97,7 @@ class StoreSpec:
     def _open(self) -> Store:
         if self.location.scheme == "file":
             return LocalStore(self.location.path)
-        return ObstoreStore(client(self), self.url, self.location.path, azure=self.location.scheme == "azure")
+        return ObstoreStore(client(self.client), self.url, self.location.path, azure=self.location.scheme == "azure")
 
 
 def resolve(url: str | os.PathLike[str], options: Options) -> StoreSpec:

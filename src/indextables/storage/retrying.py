@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from indextables.core.clock import SYSTEM_CLOCK, Clock
+from indextables.core.clock import SYSTEM_CLOCK, BackOff, Clock
 from indextables.core.errors import StorageError
 from indextables.storage.store import ObjectMeta, Store, StoredObject
 
@@ -31,8 +31,7 @@ class Retrying:
         self._inner = store
         self._clock = clock
         self._max_attempts = max_attempts
-        self._base_delay_ms = base_delay_ms
-        self._max_delay_ms = max_delay_ms
+        self._back_off = BackOff(base_delay_ms, max_delay_ms)
 
     def __repr__(self) -> str:
         return f"Retrying({self._inner!r})"
@@ -93,7 +92,7 @@ class Retrying:
             again = [key for key, error in failed.items() if error.retryable]
             if not again:
                 break
-            self._wait(attempt)
+            self._back_off.wait(self._clock, attempt - 1)
             kept = {key: error for key, error in failed.items() if not error.retryable}
             failed = kept | self._repeat(lambda again=again: self._inner.delete(again))  # type: ignore[misc]
         return failed
@@ -111,8 +110,4 @@ class Retrying:
         if not error.retryable or attempt >= self._max_attempts:
             error.details["attempts"] = attempt
             raise error
-        self._wait(attempt)
-
-    def _wait(self, attempt: int) -> None:
-        longest = min(self._max_delay_ms, self._base_delay_ms * 2 ** min(attempt - 1, 32))
-        self._clock.sleep(longest * self._clock.jitter() / 1000)
+        self._back_off.wait(self._clock, attempt - 1)

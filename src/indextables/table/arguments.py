@@ -1,4 +1,4 @@
-"""What callers may give: whole numbers, and moments."""
+"""Arguments of callers, checked: whole numbers, numbers of rows, moments, and `where` as SQL text."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import operator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
-from indextables.core.errors import OptionError
+import pyarrow as pa
+
+from indextables.core.errors import OptionError, PredicateError
+from indextables.core.predicate import Predicate, parse_predicate
 
 Moment: TypeAlias = datetime | date | str
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def whole_number(name: str, value: Any) -> int:
-    """A number that stands for one: an int of Python or numpy, no text, no bool, no 3.0."""
+    """Return `value` as int. Accepts integers of Python and numpy; raises OptionError for bool, float and str."""
     try:
         if not isinstance(value, bool):
             return operator.index(value)
@@ -23,7 +26,7 @@ def whole_number(name: str, value: Any) -> int:
 
 
 def milliseconds(moment: Moment) -> int:
-    """A time as milliseconds since 1970; without a time zone it is UTC. A date is its midnight."""
+    """Return a time as milliseconds since 1970. A time without a zone is UTC; a date is its midnight. Raises OptionError."""
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment)
@@ -36,3 +39,23 @@ def milliseconds(moment: Moment) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def row_limit(name: str, value: Any) -> int:
+    """Return `value` as a number of rows, 0 or more. Raises OptionError."""
+    number = value if type(value) is int else whole_number(name, value)
+    if number < 0:
+        raise OptionError(f"{name} is {value}, but must be 0 or more")
+    return number
+
+
+def parse_where(where: Any, schema: pa.Schema, example: str = "level = 'ERROR'", hint: str = "") -> Predicate:
+    """The predicate that SQL text means for this schema. `example` and `hint` are part of the error for anything but text.
+
+    The predicate may have searches, which only a table's indexes can answer.
+
+    Raises PredicateError.
+    """
+    if not isinstance(where, str):
+        raise PredicateError(f'where is SQL text, such as "{example}", not {type(where).__name__}{hint}')
+    return parse_predicate(where, schema)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from indextables.core.errors import ForeignTable
-from indextables.log.snapshot import Snapshot
+from indextables.log.actions import ProtocolAction
 
-FEATURE = "bundleSplits"
+FEATURE: Final = "bundleSplits"
+"""The protocol feature of tables whose splits are bundles of this format."""
 
 
-def check_bundles(snapshot: Snapshot, doing: str) -> None:
-    """Refuse a table whose splits are not ours. `doing` completes "… rows": reading, writing."""
-    if FEATURE in (snapshot.protocol.reader_features or ()):
-        return
-    raise ForeignTable(
-        f"table {snapshot.url} was written by another implementation: its protocol lacks the feature {FEATURE}, and its splits "
+def holds_bundles(protocol: ProtocolAction) -> bool:
+    """True if the protocol says that the table's splits are of our format."""
+    return FEATURE in (protocol.reader_features or ())
+
+
+def foreign_table(url: str, doing: str) -> ForeignTable:
+    """The error for a table whose splits are not ours. `doing` completes "… rows": reading, writing."""
+    return ForeignTable(
+        f"table {url} was written by another implementation: its protocol lacks the feature {FEATURE}, and its splits "
         f"have a term dictionary that this engine cannot search, so {doing} rows is not possible; everything that needs "
         "only its log works (files, history, changes, checkpoint)",
-        url=snapshot.url,
+        url=url,
     )

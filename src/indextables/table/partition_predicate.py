@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.core.errors import PredicateError
-from indextables.core.predicate import Column, Predicate, all_of, any_of, columns_of, compare, member, parse_predicate
+from indextables.core.predicate import Column, Predicate, all_of, any_of, columns_of, compare, has_search, member
 from indextables.core.values import from_text
 from indextables.log.snapshot import Snapshot
+from indextables.table.arguments import parse_where
 
 
 def over_partitions(where: Any, snapshot: Snapshot, verb: str, done: str) -> Predicate:
@@ -22,15 +23,18 @@ def over_partitions(where: Any, snapshot: Snapshot, verb: str, done: str) -> Pre
     return partition_predicate(where, snapshot.schema, columns, f"{verb}(where={where!r})", done)
 
 
-def partition_predicate(where: Any, schema: pa.Schema, columns: Sequence[str], asked: str, done: str) -> Predicate:
-    """Parse SQL over the partition columns of a table that need not exist yet. `asked` is how the caller said it."""
-    if not isinstance(where, str):
-        raise PredicateError(f"where is SQL text, such as \"day = '2024-01-31'\", not {type(where).__name__}")
-    predicate = parse_predicate(where, schema)
+def partition_predicate(where: Any, schema: pa.Schema, columns: Sequence[str], request: str, done: str) -> Predicate:
+    """Parse SQL over the partition columns of a table that need not exist yet. `request` is the caller's wording."""
+    predicate = parse_where(where, schema, example="day = '2024-01-31'")
+    if has_search(predicate):
+        raise PredicateError(
+            f"{request} has a search, but only whole partitions are {done}, selected by comparing their partition columns "
+            f"({', '.join(columns) or 'this table has none'}); find rows with scan(where=…) instead"
+        )
     others = sorted({column.name for column in columns_of(predicate)} - set(columns))
     if others:
         raise PredicateError(
-            f"{asked} asks for {', '.join(others)}, but only whole partitions are {done}, selected by "
+            f"{request} asks for {', '.join(others)}, but only whole partitions are {done}, selected by "
             f"their partition columns ({', '.join(columns) or 'this table has none'}); a split may hold other rows too",
             columns=others,
         )

@@ -1,4 +1,4 @@
-"""How far a verb that moves rows has come, for whoever wants to watch."""
+"""Progress of a verb that moves rows: the totals so far, and the callback that gets them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from indextables.core.errors import OptionError
 
 @dataclass(frozen=True)
 class Progress:
-    """What is done so far."""
+    """Totals of one verb so far."""
 
     rows_read: int = 0
     """Rows taken from the data."""
     rows_indexed: int = 0
-    """Rows that were put into the index of a split that is being built, or was. 0 where rows are not indexed again."""
+    """Rows that are in the index of a split, finished or not. 0 where rows are not indexed again."""
     rows_written: int = 0
     """Rows in splits that are in the store."""
     splits: int = 0
     bytes: int = 0
-    """The bytes of those splits."""
+    """Bytes of the splits that are in the store."""
     rows_total: int | None = None
-    """How many rows there are to do, where that is known."""
+    """Rows that the verb has to do; None where nobody knows."""
 
 
 Watcher = Callable[[Progress], None]
-"""Called now and then, one call at a time, perhaps from other threads than the caller's. What it raises ends the verb."""
+"""A callback. The verb calls it now and then, one call at a time, from any thread. An exception from it ends the verb."""
 
 
-class Teller:
-    """Adds up what is done, and tells the watcher if there is one. Safe to use from many threads."""
+class ProgressCounter:
+    """Adds up the totals of one verb, and calls the watcher if there is one. Safe to use from many threads."""
 
     def __init__(self, watcher: Watcher | None, rows_total: int | None = None) -> None:
         if watcher is not None and not callable(watcher):
@@ -40,10 +40,10 @@ class Teller:
         self._progress = Progress(rows_total=rows_total)
         self._lock = threading.Lock()
 
-    def tell(
+    def add(
         self, *, rows_read: int = 0, rows_indexed: int = 0, rows_written: int = 0, splits: int = 0, size: int = 0
     ) -> None:
-        """Some more is done; or nothing yet, and the watcher may end it."""
+        """Add to the totals and call the watcher; an exception from the watcher ends the verb."""
         if self._watcher is None:
             return
         with self._lock:

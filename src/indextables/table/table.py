@@ -1,63 +1,48 @@
-"""`Table`: what people hold in their hands. Each method is one verb, done elsewhere."""
+"""`Table`: what callers of this package use. Each method is one verb, done by a module of its own."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from indextables.core.aggregate import By, Metrics
-from indextables.core.errors import CommitError, OptionError, PredicateError, TableExists
-from indextables.core.options import Options
-from indextables.core.predicate import Predicate, parse_predicate
+from indextables.core.aggregate import By, Metrics, parse_aggregate
+from indextables.core.errors import CommitError, OptionError, TableExists
 from indextables.log.actions import SCHEMA_KEY, AddAction
 from indextables.log.commit import Committed
 from indextables.log.file_entries import with_doc_mappings
 from indextables.log.history import Changes, open_at, read_changes, read_history, read_log, version_at
-from indextables.log.refresh import read_files, refresh
-from indextables.log.snapshot import Snapshot
-from indextables.log.state.checkpoint import Checkpointed, checkpoint
-from indextables.log.table_log import TableLog
-from indextables.storage.resolve import resolve
-from indextables.table.arguments import Moment, milliseconds, whole_number
+from indextables.log.state.checkpoint import Checkpointed, compacted_checkpoint
+from indextables.table.arguments import Moment, milliseconds, row_limit, whole_number
+from indextables.table.handle import TableHandle
 from indextables.table.maintain.describe_state import describe_state
 from indextables.table.maintain.list_skips import skips_table
 from indextables.table.maintain.merge_plan import merge_limits
+from indextables.table.open_log import open_log
+from indextables.table.open_table import open_table
 from indextables.table.partition_predicate import over_partitions
 from indextables.table.progress import Watcher
 from indextables.table.read.count import count
+from indextables.table.read.request import ByScore, make_request, plan_read
 from indextables.table.write.after_commit import after_commit
 from indextables.table.write.commit_files import Txn, commit_files
 from indextables.table.write.create import create_table
+from indextables.table.write.result import Commit, as_commit
 
 if TYPE_CHECKING:
     from indextables.split.cache.index_cache import Prewarmed
     from indextables.table.maintain.merge import Merged
 
 
-@dataclass(frozen=True)
-class Commit:
-    """A commit that succeeded, or that had nothing to write (`written` is False, and `reason` says why)."""
-
-    version: int
-    """The version it became; where nothing was written, the version that was looked at."""
-    txn_id: str
-    metrics: dict[str, int] = field(default_factory=dict)
-    written: bool = True
-    reason: str = ""
-
-
 class Table:
     """A table at one version. `refresh` moves it to the newest; commits move it to what they wrote."""
 
-    def __init__(self, log: TableLog, snapshot: Snapshot, *, travelled: bool = False) -> None:
-        self._log = log
-        self._snapshot = snapshot
+    def __init__(self, handle: TableHandle, *, travelled: bool = False) -> None:
+        self._handle = handle
         self._travelled = travelled
 
     @classmethod
@@ -75,13 +60,13 @@ class Table:
         """
         if if_exists not in ("error", "open"):
             raise OptionError(f"if_exists is {if_exists!r}, but must be 'error' or 'open'")
-        log = _log(url, options)
+        log = open_log(url, options)
         try:
-            return cls(log, create_table(log, schema, partition_by))
+            return cls(TableHandle(log, create_table(log, schema, partition_by)))
         except TableExists:
             if if_exists == "error":
                 raise
-        return cls(log, open_at(log))
+        return cls(TableHandle(log, open_at(log)))
 
     @classmethod
     def open(
@@ -95,20 +80,17 @@ class Table:
 
         Raises TableNotFound, VersionNotFound.
         """
-        if version is not None and timestamp is not None:
-            raise OptionError("give a version or a timestamp, not both")
-        if version is not None:
-            version = whole_number("version", version)
-        log = _log(url, options)
-        moment = None if timestamp is None else milliseconds(timestamp)
-        snapshot = open_at(log, version=version, timestamp_ms=moment)
-        return cls(log, snapshot, travelled=version is not None or timestamp is not None)
+        handle = open_table(url, version, timestamp, options)
+        return cls(handle, travelled=version is not None or timestamp is not None)
 
     def refresh(self) -> Table:
-        """Move to the newest version. A table opened at a version or a time stays where it is."""
+        """Move to the newest version. A table opened at a version or a time stays where it is.
+
+        Raises TableReplaced where the table was dropped and another one created in its place.
+        """
         if not self._travelled:
-            before = self._snapshot
-            self._move(before, refresh(self._log, before))
+            before = self._handle
+            self._move(before, before.refreshed())
         return self
 
     def commit_files(
@@ -126,10 +108,9 @@ class Table:
         of an exactly-once writer: a batch that is in the table already is not written again. `data_change=False` says that
         rows were only rearranged. Raises MetadataChanged, FilesChanged, TooManyConflicts, CommitOutcomeUnknown.
         """
-        self._check_not_travelled()
+        _check_not_travelled(self._handle, travelled=self._travelled)
         done = commit_files(
-            self._log,
-            self._snapshot,
+            self._handle,
             adds=adds,
             removes=removes,
             properties=properties,
@@ -148,8 +129,8 @@ class Table:
         """
         from indextables.table.write.append import append
 
-        self._check_not_travelled()
-        return self._moved_to(append(self._log, self._snapshot, data, progress))
+        _check_not_travelled(self._handle, travelled=self._travelled)
+        return self._moved_to(append(self._handle, data, progress))
 
     def overwrite(self, data: Any, where: str | None = None, progress: Watcher | None = None) -> Commit:
         """Put rows in place of all that are there when it commits, or with `where` (SQL) of those in the partitions it selects.
@@ -159,8 +140,8 @@ class Table:
         """
         from indextables.table.write.overwrite import overwrite
 
-        self._check_not_travelled()
-        return self._moved_to(overwrite(self._log, self._snapshot, data, where, progress))
+        _check_not_travelled(self._handle, travelled=self._travelled)
+        return self._moved_to(overwrite(self._handle, data, where, progress))
 
     def merge_splits(
         self,
@@ -178,14 +159,14 @@ class Table:
         """
         from indextables.table.maintain.merge import merge_splits
 
-        self._check_not_travelled()
-        limits = merge_limits(self._log.options, target_size, max_dest_splits, max_source_splits_per_merge)
+        _check_not_travelled(self._handle, travelled=self._travelled)
+        limits = merge_limits(self._handle.options, target_size, max_dest_splits, max_source_splits_per_merge)
         self.refresh()
-        chosen = None if where is None else over_partitions(where, self._snapshot, "merge_splits", "merged")
-        before = self._snapshot
-        after, merged = merge_splits(self._log, before, limits, chosen, progress)
-        self._move(before, after)
-        return merged
+        chosen = None if where is None else over_partitions(where, self._handle.snapshot, "merge_splits", "merged")
+        before = self._handle
+        result = merge_splits(before, limits, chosen, progress)
+        self._move(before, result.handle)
+        return result.merged
 
     def prewarm(self, where: str | None = None) -> Prewarmed:
         """Bring the indexes of all splits, or of those that may hold rows for which `where` (SQL) is true, to local disk.
@@ -194,38 +175,35 @@ class Table:
         """
         from indextables.table.read.prewarm import prewarm
 
-        before = self._snapshot
-        after, done = prewarm(self._log, before, self._predicate(where))
-        self._move(before, after)
-        return done
+        handle = self._handle
+        return prewarm(handle, make_request(handle, "prewarming", columns=(), where=where))
 
     def _moved_to(self, done: Committed) -> Commit:
-        before = self._snapshot
-        self._move(before, done.snapshot)
+        before = self._handle
+        after = before.moved(done.snapshot)
+        self._move(before, after)
         if done.written:
-            self._move(done.snapshot, after_commit(self._log, done.snapshot))
-        return Commit(done.snapshot.version, done.txn_id, done.metrics or {}, done.written, done.reason)
+            self._move(after, after_commit(after))
+        return as_commit(done)
 
     def checkpoint(self) -> Checkpointed:
-        """Write the table's state at its newest version, compacted, so that opening it needs no older versions."""
-        self._check_not_travelled()
-        self.refresh()
-        done = checkpoint(self._log, self._snapshot, compact=True)
-        self._snapshot = done.snapshot
-        return done
+        """Make sure that the newest version has a compact state, so that opening the table needs no older versions.
 
-    def _check_not_travelled(self) -> None:
-        if self._travelled:
-            raise CommitError(
-                f"table {self.url} was opened at version {self.version}, which is history; open it without a version to write"
-            )
+        Where that version has a state that is not compact, an empty version is committed (operation `CHECKPOINT`) and its state
+        is written. Where the state is compact already, nothing is written and `written` is False.
+        """
+        _check_not_travelled(self._handle, travelled=self._travelled)
+        self.refresh()
+        before = self._handle
+        done = compacted_checkpoint(before)
+        self._move(before, before.moved(done.snapshot))
+        return done
 
     def files(self, where: str | None = None) -> pa.Table:
         """Live files, without those that cannot hold a row for which `where` (SQL) is true."""
-        before = self._snapshot
-        after, files = read_files(self._log, before, self._predicate(where))
-        self._move(before, after)
-        return with_doc_mappings(files, after.registry)
+        handle = self._handle
+        files = plan_read(handle, make_request(handle, None, columns=(), where=where)).files
+        return with_doc_mappings(files, handle.snapshot.registry)
 
     def scan(
         self,
@@ -236,17 +214,14 @@ class Table:
     ) -> pa.RecordBatchReader:
         """The rows for which `where` (SQL) is true and that `query` finds: all or the first `limit`, all columns or those given.
 
+        `where` compares columns and searches them: `message INDEXQUERY 'error AND timeout' OR ms > 500`.
         Rows come in the order of the files, as a stream: they are read while it is. Raises SchemaError, PredicateError,
         QueryError, ForeignTable, and SplitError when a file is missing or damaged.
         """
         from indextables.table.read.scan import scan
 
-        if limit is not None and whole_number("limit", limit) < 0:
-            raise OptionError(f"limit is {limit}, but must be 0 or more")
-        before = self._snapshot
-        after, reader = scan(self._log, before, columns, self._predicate(where), limit, query)
-        self._move(before, after)
-        return reader
+        handle = self._handle
+        return scan(handle, make_request(handle, "reading", columns=columns, where=where, query=query, limit=limit))
 
     def search(
         self,
@@ -263,25 +238,31 @@ class Table:
         """
         from indextables.table.read.search import search
 
-        if whole_number("limit", limit) < 0:
-            raise OptionError(f"limit is {limit}, but must be 0 or more")
-        before = self._snapshot
-        after, found = search(self._log, before, query, columns, self._predicate(where), limit, snippets)
-        self._move(before, after)
-        return found
+        handle = self._handle
+        request = make_request(
+            handle,
+            "searching",
+            columns=columns,
+            where=where,
+            query=query,
+            score=True,
+            snippets=snippets,
+            order=ByScore(),
+            limit=limit,
+        )
+        return search(handle, request)
 
     def explain(self, query: str) -> str:
         """What a query asks of this table, in words: which columns, and how texts are cut. Raises QueryError."""
         from indextables.table.read.explain import explain_query
 
-        return explain_query(query, self._snapshot)
+        return explain_query(self._handle, query)
 
     def count(self, where: str | None = None, query: str | None = None) -> int:
         """How many rows `where` (SQL) is true for and `query` finds, or how many there are: from the log alone where it knows."""
-        before = self._snapshot
-        after, rows = count(self._log, before, self._predicate(where), query)
-        self._move(before, after)
-        return rows
+        handle = self._handle
+        doing = None if query is None else "searching"
+        return count(handle, make_request(handle, doing, columns=(), where=where, query=query))
 
     def aggregate(
         self,
@@ -298,82 +279,88 @@ class Table:
         """
         from indextables.table.read.aggregate import aggregate
 
-        before = self._snapshot
-        after, groups = aggregate(self._log, before, by, metrics, self._predicate(where), query)
-        self._move(before, after)
-        return groups
+        handle = self._handle
+        handle.require_bundles("reading")
+        groups = parse_aggregate(by, metrics, handle.schema)
+        return aggregate(
+            handle, make_request(handle, "reading", columns=groups.columns, where=where, query=query, aggregate=groups)
+        )
 
-    def _move(self, before: Snapshot, after: Snapshot) -> None:
-        """To what was looked at, unless another thread moved on meanwhile: a handle never goes back."""
-        if self._snapshot is before or after.version > self._snapshot.version:
-            self._snapshot = after
-
-    def _predicate(self, where: str | None) -> Predicate | None:
-        if where is None:
-            return None
-        if not isinstance(where, str):
-            raise PredicateError(f"where is SQL text, such as \"level = 'ERROR'\", not {type(where).__name__}")
-        return parse_predicate(where, self._snapshot.schema)
+    def _move(self, before: TableHandle, after: TableHandle) -> None:
+        """Move from `before` to `after`, unless another thread moved this table further meanwhile: a table never goes back."""
+        if self._handle is before or after.version > self._handle.version:
+            self._handle = after
 
     def history(self, limit: int | None = None) -> pa.Table:
         """Commits, newest first: version, timestamp, operation, parameters, metrics, txn_id, read_version, engine."""
-        if limit is not None and whole_number("limit", limit) < 0:
-            raise OptionError(f"limit is {limit}, but must be 0 or more")
-        return read_history(self._log, self._snapshot, limit)
+        return read_history(self._handle, None if limit is None else row_limit("limit", limit))
 
     def changes(self, since: int | Moment) -> Changes:
         """What was added and removed after a version, or after a time. Raises ChangesGone."""
         if isinstance(since, date | str):
-            since = version_at(self._log, milliseconds(since))
-        return read_changes(self._log, self._snapshot, whole_number("since", since))
+            since = version_at(self._handle.log, milliseconds(since))
+        return read_changes(self._handle, whole_number("since", since))
 
     def state(self) -> pa.Table:
         """The state that the table stands on: format, version, files, manifests, tombstones …, as `property`, `value` rows."""
-        return describe_state(self._log, self._snapshot)
+        return describe_state(self._handle)
 
     def log(self, include_all: bool = False) -> pa.Table:
         """The log's actions, one a row: since the newest checkpoint, or all that is kept."""
-        return read_log(self._log, self._snapshot, include_all=include_all)
+        return read_log(self._handle, include_all=include_all)
 
     def skips(self) -> pa.Table:
         """Files that an operation could not handle, with the reason, the count, and until when they are left alone."""
-        return skips_table(self._snapshot, self._log.clock.wall_ms())
+        return skips_table(self._handle.snapshot, self._handle.log.clock.wall_ms())
 
     @property
     def version(self) -> int:
         """The version this table is at."""
-        return self._snapshot.version
+        return self._handle.version
 
     @property
     def schema(self) -> pa.Schema:
         """The table's schema, partition columns included."""
-        return self._snapshot.schema
+        return self._handle.schema
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
         """The columns that files are partitioned by, in order."""
-        return tuple(self._snapshot.metadata.partition_columns)
+        return self._handle.partition_columns
 
     @property
     def properties(self) -> dict[str, str]:
         """The table's properties."""
-        configuration = self._snapshot.metadata.configuration
+        configuration = self._handle.snapshot.metadata.configuration
         return {key: value for key, value in configuration.items() if not key.startswith(SCHEMA_KEY)}
 
     @property
     def url(self) -> str:
         """Where the table lies."""
-        return self._log.url
+        return self._handle.url
 
     @property
     def id(self) -> str:
         """The table's identity: another table at the same place has another one."""
-        return self._snapshot.table_id
+        return self._handle.table_id
 
     def __repr__(self) -> str:
         return f"Table({self.url!r}, version={self.version})"
 
 
-def _log(url: str | os.PathLike[str], options: Mapping[str, Any] | None) -> TableLog:
-    checked = Options(options)
-    return TableLog(resolve(url, checked).open(), checked)
+def _check_not_travelled(handle: TableHandle, *, travelled: bool) -> None:
+    """Raises CommitError if the caller opened an older version: a write would not follow what the caller sees."""
+    if travelled:
+        raise CommitError(
+            f"table {handle.url} was opened at version {handle.version}, which is history; open it without a version to write"
+        )
+
+
+def table_at(handle: TableHandle) -> Table:
+    """The table that a handle is about, for callers who hold a `Table`."""
+    return Table(handle)
+
+
+def handle_of(table: Table) -> TableHandle:
+    """The handle behind a table, for verbs that `Table` has no method for."""
+    return table._handle  # noqa: SLF001 - the other half of `table_at`

@@ -14,6 +14,7 @@ from indextables.cli.load.texts import Misfit
 from indextables.cli.schema_text import Declared
 
 _LONGEST_VALUE = 60
+"""Characters of a value that a message quotes."""
 
 
 class Guesser(Protocol):
@@ -25,7 +26,7 @@ class Guesser(Protocol):
 
     @property
     def prose(self) -> bool:
-        """Whether it is text that people wrote."""
+        """Whether the column is text that people wrote: three words or more, to be indexed word by word."""
 
 
 @dataclass(frozen=True)

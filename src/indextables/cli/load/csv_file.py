@@ -28,7 +28,9 @@ from indextables.cli.load.texts import Misfit, TextGuess, read_texts
 from indextables.cli.schema_text import Declared
 
 _BLOCK: Final = 8 << 20
+"""Bytes that Arrow reads at once. A row must fit into one block."""
 _LONGEST_HEADER: Final = 1 << 20
+"""Bytes of the first line that are looked at."""
 _ROW: Final = re.compile(r"Row #(\d+): ")
 _COLUMN: Final = re.compile(r"In CSV column #(\d+): ")
 _WIDTH: Final = re.compile(r"Expected (\d+) columns, got (\d+)")

@@ -20,6 +20,7 @@ from indextables.cli.render.screen import sentence
 from indextables.cli.schema_text import Declared
 
 _CHUNK: Final = 4 << 20
+"""Bytes of lines that become one batch."""
 _KINDS: Final = {**WORDS, Decimal: "a number", type(None): "null"}
 
 Line = tuple[int, dict[str, Any]]

@@ -10,6 +10,7 @@ import pyarrow as pa
 from indextables.cli.load.texts import TIMES, TextGuess
 
 _EXACT: Final = 1 << 53
+"""Whole numbers up to this size are exact as doubles."""
 WORDS: Final = {
     bool: "true or false",
     int: "a number",
@@ -101,5 +102,5 @@ class JsonGuess:
 
     @property
     def prose(self) -> bool:
-        """Whether it is text that people wrote."""
+        """Whether the field is text that people wrote: three words or more, to be indexed word by word."""
         return set(self._seen) == {str} and self._texts.prose

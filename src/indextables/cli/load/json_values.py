@@ -16,6 +16,7 @@ from indextables.cli.load.texts import Misfit, expected, read_texts
 _kinds = pa.types
 _NONE: Final = type(None)
 _EXACT: Final = 1 << 53
+"""Whole numbers up to this size are exact as doubles."""
 _NO_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
 _ENCODE: Final = msgspec.json.Encoder(decimal_format="number").encode
 

@@ -83,6 +83,6 @@ class Load:
 
 def _checked(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The batch as the table takes it, checked here, where it is known which file it is from."""
-    from indextables.table.build.incoming_rows import rows_in
+    from indextables.table.loading import rows_in
 
     yield from rows_in(batch, schema)

@@ -15,6 +15,7 @@ from indextables.cli.load.texts import Misfit, TextGuess, read_texts
 from indextables.cli.schema_text import Declared
 
 _ROWS: Final = 1 << 15
+"""Rows of a batch."""
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,11 @@ from indextables.cli.errors import InputError, UsageError
 from indextables.cli.load.formats import ENDINGS, Format
 from indextables.cli.stop import STOP
 from indextables.storage.error_translation import translate
-from indextables.table.build.job_group import scratch
 
 STDIN: Final = "-"
 _GZIP: Final = b"\x1f\x8b"
 _BUFFER: Final = 1 << 20
+"""Bytes that are read from a file at once."""
 _PATIENCE_MS: Final = 100
 """After so long a read that waits looks whether it is still wanted."""
 
@@ -41,7 +41,7 @@ Told = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Source:
-    """One file, or what comes from a pipe, which can be read once. `path` is None for standard input."""
+    """A file to import, or a pipe, which can be read once. `path` is None for standard input."""
 
     name: str
     path: Path | None
@@ -85,13 +85,15 @@ class Source:
 
     @contextmanager
     def seekable(self) -> Iterator[IO[bytes]]:
-        """The same as a file that can be read from any place: unpacked to a temporary one where needed."""
+        """The source as a file that can be read from any place; a packed one is unpacked to a temporary file."""
         with self.open(lambda _: None) as stream:
             if not self.once and not isinstance(stream.raw, gzip.GzipFile):
                 assert self.path is not None
                 with self.path.open("rb") as file:
                     yield file
                 return
+            from indextables.table.loading import scratch
+
             with scratch("import") as directory:
                 copy = directory / "unpacked"
                 _copied(stream, copy)
@@ -239,12 +241,14 @@ def _format(path: Path) -> Format:
 
 @contextmanager
 def readable_twice(sources: Sequence[Source]) -> Iterator[list[Source]]:
-    """The same sources; what comes from a pipe is copied to a temporary file."""
+    """Sources that can be read twice: what comes from a pipe is copied to a temporary file."""
     with ExitStack() as stack:
         yield [_kept(source, stack) if source.once else source for source in sources]
 
 
 def _kept(source: Source, stack: ExitStack) -> Source:
+    from indextables.table.loading import scratch
+
     copy = stack.enter_context(scratch("import")) / "copy"
     with source.plain() as stream:
         _copied(stream, copy)

@@ -138,7 +138,7 @@ def _converter(arrow: pa.DataType) -> Callable[[pa.Array], pa.Array]:
 
 
 def _decimal_digits(texts: pa.Array) -> pa.Array:
-    """The same, if no number is written as 0x1F, which Arrow would take."""
+    """Texts of whole numbers, if none is written as 0x1F, which Arrow would take."""
     if not _all_match(texts, "-?[0-9]+"):
         raise ValueError("not only digits")
     return texts

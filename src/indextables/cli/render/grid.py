@@ -21,9 +21,13 @@ from indextables.cli.render.plain import plain_text
 from indextables.cli.render.screen import visible
 
 _FIRST: Final = 200
+"""Rows that are looked at together to choose the widths of columns, and printed together."""
 _NARROWEST: Final = 8
+"""Characters that a column gets at least. If some column would get less, rows are shown as records."""
 _GAP: Final = 2
+"""Blanks between two columns."""
 _BAR: Final = (12, 40)
+"""Characters that a bar has at least and at most."""
 _HIT: Final = "bold yellow"
 
 

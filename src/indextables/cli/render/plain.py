@@ -15,6 +15,7 @@ _ESCAPES: Final = str.maketrans(
     {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
 )
 _ROWS: Final = 4096
+"""Rows that are written at once."""
 
 
 def json_lines(batch: pa.RecordBatch) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """How far a command has come: a bar on a terminal, on the stream of messages, and nothing anywhere else.
 
-Whoever reports also asks, everywhere: a command that was stopped learns it from here.
+Every progress report also checks for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from indextables.cli.render.screen import Screen, visible
 from indextables.cli.stop import STOP
 
 _READ: Final = 0.15
+"""The share of the work that reading rows is, as measured on log files. Indexing is the rest."""
 _WRITTEN: Final = 0.1
 """The shares of an import that go into reading files, and into storing what was made of them; the rest is indexing."""
 _STEADY: Final = 1.0

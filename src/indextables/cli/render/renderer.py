@@ -239,5 +239,5 @@ def _is_plain(value: Any) -> bool:
 
 
 def _json(value: Any) -> str:
-    """One object on one line, without loading what rows need."""
+    """Print an object as one line of JSON. Arrow is not loaded for it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"

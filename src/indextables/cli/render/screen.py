@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _PIPE_WIDTH: Final = 100
+"""Characters of a line where there is no terminal and COLUMNS is not set."""
 _HIDDEN: Final = {
     **{code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0))},
     **{ord(mark): name for mark, name in (("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"))},
@@ -61,7 +62,7 @@ class Screen:
 
     @classmethod
     def standard(cls) -> Screen:
-        """Those of this process, now."""
+        """The streams of this process, as they are now."""
         _keep_standard_files()
         out, err = (cast("TextIO | None", stream) for stream in (sys.stdout, sys.stderr))
         return cls(cast("TextIO", _Out(out or _Closed())), cast("TextIO", _Messages(err or io.StringIO())))

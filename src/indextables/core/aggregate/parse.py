@@ -39,7 +39,9 @@ Metrics: TypeAlias = str | Sequence[str] | Mapping[str, str]
 _KEYS: Final = "a column, histogram(column, width), date_histogram(column, 'hour') or range(column, edge, …)"
 _METRICS: Final = "count, count(column), count(distinct column), sum(column), avg(column), min(column) or max(column)"
 _MOST_EDGES: Final = 1_000
+"""Edges that one `range` may have: each row is compared with all of them, and nobody reads a thousand buckets."""
 _DAY: Final = 86_400_000_000
+"""Microseconds of a day."""
 _MONDAY: Final = 4
 """The first Monday after the beginning of 1970, in days."""
 _MICROSECONDS: Final = {
@@ -52,6 +54,7 @@ _MICROSECONDS: Final = {
 }
 _SHORT: Final = {"ms": "millisecond", "s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 _LONGEST_QUOTE: Final = 80
+"""Characters of a text that a message quotes: about one line."""
 _INTERVAL: Final = re.compile(r"\s*(?:(\d{1,9})\s*)?([A-Za-z]+)\s*")
 
 
@@ -284,13 +287,24 @@ def _result(function: Function, kind: pa.DataType) -> pa.DataType | None:
             return pa.int64() if simple else None
         case "min" | "max":
             return kind if simple else None
+        case "sum":
+            return _sum(kind)
+        case "avg":
+            return _average(kind)
+
+
+def _sum(kind: pa.DataType) -> pa.DataType | None:
     if pa.types.is_decimal(kind):
-        if function == "sum":
-            return pa.decimal128(min(38, kind.precision + 10), kind.scale)
-        return _decimal_average(kind)
+        return pa.decimal128(min(38, kind.precision + 10), kind.scale)
     if pa.types.is_integer(kind):
-        return pa.int64() if function == "sum" else pa.float64()
+        return pa.int64()
     return pa.float64() if pa.types.is_floating(kind) else None
+
+
+def _average(kind: pa.DataType) -> pa.DataType | None:
+    if pa.types.is_decimal(kind):
+        return _decimal_average(kind)
+    return pa.float64() if pa.types.is_integer(kind) or pa.types.is_floating(kind) else None
 
 
 def _decimal_average(kind: pa.DataType) -> pa.DataType:

@@ -58,7 +58,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number about each group. Without a column it counts rows; else nulls do not take part."""
+    """A number about each group. A metric without a column counts rows; nulls of a column do not take part."""
 
     name: str
     function: Function

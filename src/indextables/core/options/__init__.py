@@ -1,11 +1,12 @@
 """Every `spark.indextables.*` option: declared once, checked once, documented from the declaration.
 
-    kinds.py    how texts become values
-    model.py    what an option is
-    keys.py     the options themselves, one constant each
-    bag.py      `Options`: what a caller set
-    rules.py    which of two keys holds, and what a table stores
-    page.py     the reference page
+    kinds.py           how texts become values
+    option.py          what an option is
+    keys.py            the options themselves, one constant each
+    bag.py             `Options`: what a caller set
+    rules.py           which of two keys holds, and what a table stores
+    page.py            the reference page
+    write_settings.py  the options that every write asks for, read once
 
 `options[CHECKPOINT_INTERVAL]` is typed: an `Option[int]` gives an int. `python -m indextables.core.options --write FILE`
 generates the reference page, `--check FILE` fails when it is not up to date.
@@ -27,3 +28,5 @@ from indextables.core.options.rules import state_retention_ms as state_retention
 from indextables.core.options.rules import table_family as table_family
 from indextables.core.options.rules import table_options as table_options
 from indextables.core.options.rules import table_value as table_value
+from indextables.core.options.write_settings import WriteSettings as WriteSettings
+from indextables.core.options.write_settings import write_settings as write_settings

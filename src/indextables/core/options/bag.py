@@ -46,7 +46,7 @@ class Options:
         return dict(sorted((values | self._members).items()))
 
     def merged(self, other: Mapping[str, Any] | Options | None) -> Options:
-        """These options, with those of `other` over them. A value of None takes a setting back."""
+        """New options: `self` with the settings of `other` over them. A value of None takes a setting back."""
         if isinstance(other, Options):
             other = other.explicit()
         over = dict(other or {})

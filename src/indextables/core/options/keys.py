@@ -115,6 +115,28 @@ READ_MAX_SPLITS_PER_TASK = _tasks.whole(
     minimum=1,
     unit="splits",
 )
+CONNECTOR_ENABLED = _tasks.flag(
+    "connector.enabled",
+    True,
+    "Whether `install` puts the connector into the driver of a Spark session. Looked at by the first `install` of a process.",
+)
+READ_LOCAL_ENABLED = _tasks.flag(
+    "read.local.enabled",
+    True,
+    "Whether the driver answers small questions itself while Spark plans, without a job. See `read.local.maxRows`.",
+)
+READ_LOCAL_MAX_ROWS = _tasks.whole(
+    "read.local.maxRows",
+    4_096,
+    "The most rows, or groups of an aggregate, of an answer that the driver computes itself.",
+    unit="rows",
+)
+READ_LOCAL_MAX_BYTES = _tasks.size(
+    "read.local.maxBytes",
+    1 << 29,
+    "The most bytes of splits, after pruning, that the driver looks into for an answer of its own. Larger questions run as "
+    "tasks.",
+)
 
 _state = Section(
     "Checkpoints and state", "How the log is summed up, so that opening a table does not replay all of it."

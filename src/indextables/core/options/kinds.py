@@ -178,7 +178,7 @@ HOURS: Kind[float] = Kind(
 
 
 def choice(*names: str) -> Kind[str]:
-    """One of a few words, in any letter case."""
+    """A kind whose values are the words `names`, read in any letter case."""
     form = f"{', '.join(names[:-1])} or {names[-1]}"
     return Kind("choice", form, partial(_choose, names=names), str)
 

@@ -23,7 +23,7 @@ Scope = Literal["session", "table"]
 
 @dataclass(frozen=True)
 class Option(Generic[T]):
-    """One key. `default` is what a reader gets when the key is not set; None then means that there is no value.
+    """An option. `default` is the value where the key is not set; a default of None means that there is no value then.
 
     A "session" option belongs to whoever opens the table. A "table" option is stored with the table when it is created and
     is the same for everyone.
@@ -151,7 +151,7 @@ class Section:
         return self._add(Option(PREFIX + key, kinds.HOURS, default, doc, unit="hours", minimum=0, scope=scope))
 
     def choice(self, key: str, default: str, doc: str, choices: tuple[str, ...]) -> Option[str]:
-        """One of a few words; the default is one of them."""
+        """Declare an option whose value is one of the words `choices`, as the default is."""
         return self._add(Option(PREFIX + key, kinds.choice(*choices), default, doc, choices=choices))
 
     def text(self, key: str, doc: str, *, secret: bool = False) -> Option[str | None]:

@@ -1,13 +1,15 @@
 """The one filter AST, its SQL text, its exact evaluation, and what bounds say about it.
 
-ast.py        the nodes
-coerce.py     leaves from values of any type, exactly
-words.py      the words of a SQL text
-parse.py      SQL text → predicate
-sql.py        predicate → SQL text
-evaluate.py   predicate, rows → true, false or null
-bounds.py     predicate, minima and maxima → may match
-plain.py      the same for one file, where plain values tell
+SQL text ──▶ parse.py ──▶ predicate ──▶ evaluate.py (rows), bounds.py (files), sql.py (text)
+
+ast.py            the nodes
+coerce.py         leaves from values of any type, exactly
+parse.py          SQL text → predicate
+cursor.py         the words of a SQL text, read one after another
+sql.py            predicate → SQL text
+evaluate.py       predicate, rows → true, false or null
+bounds.py         predicate, minima and maxima of many files → may match
+scalar_bounds.py  predicate, minima and maxima of one file → may match, on Python values
 """
 
 from __future__ import annotations
@@ -29,10 +31,13 @@ from indextables.core.predicate.ast import Not as Not
 from indextables.core.predicate.ast import Op as Op
 from indextables.core.predicate.ast import Or as Or
 from indextables.core.predicate.ast import Predicate as Predicate
+from indextables.core.predicate.ast import Search as Search
+from indextables.core.predicate.ast import SearchOp as SearchOp
 from indextables.core.predicate.ast import Wildcard as Wildcard
 from indextables.core.predicate.ast import all_of as all_of
 from indextables.core.predicate.ast import any_of as any_of
 from indextables.core.predicate.ast import columns_of as columns_of
+from indextables.core.predicate.ast import has_search as has_search
 from indextables.core.predicate.ast import leaves_of as leaves_of
 from indextables.core.predicate.ast import push_down_not as push_down_not
 from indextables.core.predicate.bounds import ColumnBounds as ColumnBounds

@@ -1,10 +1,13 @@
 """The one filter AST: what every reader, pruner and index translation understands.
 
-    Predicate = Comparison | In | Like | IsNull | IsNotNull | And | Or | Not | Constant
+    Predicate = Comparison | In | Like | IsNull | IsNotNull | Search | And | Or | Not | Constant
 
-A leaf is about one column, and its literals already have that column's type (float columns compare as doubles): what
-a text like `id > 1.5` means for an integer column was settled when the predicate was built, see `coerce`. So consumers
-never convert, and never round.
+A leaf that compares is about one column, and its literals already have that column's type (float columns compare as
+doubles): what a text like `id > 1.5` means for an integer column was settled when the predicate was built, see `coerce`.
+So consumers never convert, and never round.
+
+A `Search` leaf holds text in the query language, which this package does not read: a table binds the text to its columns,
+and its indexes answer.
 
 Nodes are values: frozen, hashable, picklable, compared by content. `And` and `Or` take any number of children, because
 a filter of a thousand terms must not be a tree a thousand levels deep.
@@ -15,7 +18,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, assert_never
 from typing import Literal as OneOf
 
@@ -24,6 +27,8 @@ import pyarrow as pa
 from indextables.core.errors import PredicateError
 
 Op: TypeAlias = OneOf["=", "<>", "<", "<=", ">", ">=", "<=>"]
+
+SearchOp: TypeAlias = OneOf["INDEXQUERY", "TEXTSEARCH", "FIELDMATCH"]
 
 NEGATED: Final[dict[Op, Op]] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 FLIPPED: Final[dict[Op, Op]] = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "<=>": "<=>"}
@@ -50,7 +55,7 @@ class Column:
 
     @property
     def nested(self) -> bool:
-        """Whether it is a field inside a struct: the log has no bounds for those."""
+        """True for a field inside a struct: the log has no bounds for such fields."""
         return len(self.path) > 1
 
     def __str__(self) -> str:
@@ -70,7 +75,7 @@ class Literal:
 
     @property
     def is_nan(self) -> bool:
-        """Whether it is NaN, which Spark takes as equal to itself and greater than every number."""
+        """True for NaN, which Spark takes as equal to itself and greater than every number."""
         return isinstance(self.value, float) and math.isnan(self.value)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -122,6 +127,21 @@ class IsNotNull:
 
 
 @dataclass(frozen=True, slots=True)
+class Search:
+    """`column INDEXQUERY 'text'`: whether a query finds the row, which asks this column where it names no other.
+
+    Null where the column is null. Without a column, `INDEXQUERYALL('text')`: all searchable columns are asked, and the answer is
+    never null.
+    """
+
+    column: Column | None
+    text: str
+    operator: SearchOp = "INDEXQUERY"
+    position: int = field(default=0, compare=False)
+    """The place of the text in the filter, counted from 1; 0 where the search was not written in a filter."""
+
+
+@dataclass(frozen=True, slots=True)
 class And:
     """All children are true."""
 
@@ -150,7 +170,8 @@ class Constant:
 
 
 Leaf: TypeAlias = Comparison | In | Like | IsNull | IsNotNull
-Predicate: TypeAlias = Leaf | And | Or | Not | Constant
+"""A leaf that compares the values of one column."""
+Predicate: TypeAlias = Leaf | Search | And | Or | Not | Constant
 
 TRUE: Final = Constant(True)
 FALSE: Final = Constant(False)
@@ -169,7 +190,7 @@ def any_of(children: Iterable[Predicate]) -> Predicate:
     return flat[0] if len(flat) == 1 else Or(tuple(flat)) if flat else FALSE
 
 
-def leaves_of(predicate: Predicate) -> Iterator[Leaf]:
+def leaves_of(predicate: Predicate) -> Iterator[Leaf | Search]:
     """Every leaf, from left to right."""
     match predicate:
         case And() | Or():
@@ -179,7 +200,7 @@ def leaves_of(predicate: Predicate) -> Iterator[Leaf]:
             yield from leaves_of(predicate.child)
         case Constant():
             return
-        case Comparison() | In() | Like() | IsNull() | IsNotNull():
+        case Comparison() | In() | Like() | IsNull() | IsNotNull() | Search():
             yield predicate
         case _:
             assert_never(predicate)
@@ -187,11 +208,26 @@ def leaves_of(predicate: Predicate) -> Iterator[Leaf]:
 
 def columns_of(predicate: Predicate) -> Iterator[Column]:
     """Every column that the predicate looks at, as often as it does."""
-    return (leaf.column for leaf in leaves_of(predicate))
+    return (leaf.column for leaf in leaves_of(predicate) if leaf.column is not None)
+
+
+def has_search(predicate: Predicate) -> bool:
+    """Whether a leaf is a search, so that rows alone cannot answer."""
+    match predicate:
+        case And() | Or():
+            return any(map(has_search, predicate.children))
+        case Not():
+            return has_search(predicate.child)
+        case Search():
+            return True
+        case Comparison() | In() | Like() | IsNull() | IsNotNull() | Constant():
+            return False
+        case _:
+            assert_never(predicate)
 
 
 def push_down_not(predicate: Predicate, *, negated: bool = False) -> Predicate:
-    """The same predicate with NOT only where no other form exists: above `IN`, `LIKE` and `<=>`.
+    """`predicate` rewritten so that NOT stands only where no other form exists: above `IN`, `LIKE`, `<=>` and searches.
 
     In three-valued logic such a predicate is true exactly if And, Or and "this leaf is true" say so: whether a leaf is
     false or null no longer matters. Readers of bounds need that, because "may this leaf be true" is all they can tell.
@@ -210,7 +246,7 @@ def push_down_not(predicate: Predicate, *, negated: bool = False) -> Predicate:
             return IsNull(predicate.column) if negated else predicate
         case Comparison() if negated and predicate.op != "<=>":
             return Comparison(NEGATED[predicate.op], predicate.column, predicate.value)
-        case Comparison() | In() | Like():
+        case Comparison() | In() | Like() | Search():
             return Not(predicate) if negated else predicate
         case _:
             assert_never(predicate)

@@ -1,7 +1,7 @@
 """May a file (or a manifest) hold a row that matches? From minima, maxima and null counts, never wrong in one direction.
 
-**Unknown keeps.** A column without bounds, a bound that could not be read, a field inside a struct: the leaf may be
-true. With NOT pushed down to the leaves (`push_down_not`) that one bit per leaf is the whole of Kleene's logic: a
+**Unknown keeps.** A column without bounds, a bound that could not be read, a field inside a struct, a search: the leaf
+may be true. With NOT pushed down to the leaves (`push_down_not`) that one bit per leaf is the whole of Kleene's logic: a
 conjunction may be true if all its parts may, a disjunction if one of them may. Partition values are known exactly, so
 there a leaf that is false or null is known not to be true.
 
@@ -45,6 +45,7 @@ from indextables.core.predicate.ast import (
     Not,
     Or,
     Predicate,
+    Search,
     Wildcard,
     columns_of,
     push_down_not,
@@ -75,7 +76,9 @@ class ColumnBounds:
 
 @dataclass(frozen=True, slots=True)
 class VectorBounds:
-    """The same for many files: arrays with a null where something is unknown, None where all of it is.
+    """What is known about one column of many files: an array for each bound, null for a file whose bound is unknown.
+
+    None in place of an array: the bound is unknown for all files.
 
     A string column's maxima are strings if they are exact, binary if they come from `prefix_maximum`.
     """
@@ -162,6 +165,8 @@ class _Files:
                 return functools.reduce(pc.or_, parts, self._all(False))
             case Constant():
                 return self._all(predicate.value is True)
+            case Search() | Not(child=Search()):
+                return self._all(True)
             case Not():
                 assert isinstance(predicate.child, Comparison | In | Like), "push_down_not was applied"
                 return self._leaf(predicate.child, True, no_nan)
@@ -207,7 +212,7 @@ def _rules_nan_out(predicate: Predicate) -> TypeGuard[Leaf]:
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """One column's bounds, ready to be compared: contradictions and NaNs are gone, strings are bytes.
+    """Bounds of a column, ready to be compared: contradictions and NaNs are gone, strings are bytes.
 
     The answers are boolean arrays without nulls, or one bool where all files are alike.
     """

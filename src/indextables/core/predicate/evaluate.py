@@ -30,6 +30,7 @@ from indextables.core.predicate.ast import (
     Op,
     Or,
     Predicate,
+    Search,
     Wildcard,
 )
 
@@ -57,12 +58,17 @@ def evaluate(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> Any:
             return _constant(predicate.value, data)
         case Comparison() | In() | Like() | IsNull() | IsNotNull():
             return evaluate_leaf(predicate, column_values(predicate.column, data))
+        case Search():
+            raise PredicateError(
+                f"{predicate.operator} {predicate.text!r} is a search, which an index answers and rows alone cannot: "
+                "ask a table, as scan(where=…) does"
+            )
         case _:
             assert_never(predicate)
 
 
 def evaluate_leaf(leaf: Leaf, values: Any) -> Any:
-    """The same for one leaf and an array of its column's values, in the types that `normalized` gives."""
+    """True, false or null for each of the values of a leaf's column, which have the types that `normalized` gives."""
     match leaf:
         case IsNull():
             return pc.is_null(values)

@@ -10,7 +10,12 @@ understood or an error with its position, and the depth is counted.
     and         not (AND not)*
     not         NOT* comparison
     comparison  term | term op term | term [NOT] IN (…) | term [NOT] BETWEEN … | term [NOT] LIKE … | term IS [NOT] …
-    term        column | literal | ( or )
+              | column [NOT] search 'text'
+    term        column | literal | ( or ) | search(column, 'text') | INDEXQUERYALL('text')
+    search      INDEXQUERY | TEXTSEARCH | FIELDMATCH
+
+The words of searches are words of the grammar only where nothing else can stand, so that columns may have these names.
+What the text of a search means is for the table to say: the text is kept as it is, with its position.
 """
 
 from __future__ import annotations
@@ -33,18 +38,18 @@ from indextables.core.predicate.ast import (
     Not,
     Op,
     Predicate,
+    Search,
+    SearchOp,
     all_of,
     any_of,
 )
 from indextables.core.predicate.coerce import cast_literal, compare, compare_literals, like, member, to_float32
+from indextables.core.predicate.cursor import OTHER_OPERATORS, SUPPORTED, Cursor, unsupported
 from indextables.core.sql_tokens import Word, split
 from indextables.core.values import parse_number
 
 MAX_DEPTH: Final = 64
-SUPPORTED: Final = (
-    "a filter compares columns with literals (=, <>, <, <=, >, >=, <=>, IN, BETWEEN, LIKE, IS NULL) "
-    "and joins comparisons with AND, OR and NOT"
-)
+"""Parentheses and NOTs that a filter may have inside each other: the parser calls itself for each of them."""
 _OPS: Final[dict[str, Op]] = {
     "=": "=",
     "==": "=",
@@ -56,10 +61,15 @@ _OPS: Final[dict[str, Op]] = {
     ">=": ">=",
     "<=>": "<=>",
 }
+_SEARCHES: Final[dict[str, SearchOp]] = {
+    "INDEXQUERY": "INDEXQUERY",
+    "TEXTSEARCH": "TEXTSEARCH",
+    "FIELDMATCH": "FIELDMATCH",
+}
+_ALL_COLUMNS: Final = "_indexall"
+"""What stands in place of a column for all searchable columns."""
 _NOT_A_NAME: Final = frozenset({"AND", "BETWEEN", "ILIKE", "IN", "IS", "LIKE", "NOT", "OR", "REGEXP", "RLIKE"})
-_OTHER_OPERATORS: Final = frozenset(
-    {"ILIKE", "REGEXP", "RLIKE", "COLLATE", "+", "-", "*", "/", "%", "||", "&", "|", "^", "::"}
-)
+_NEGATABLE: Final = frozenset({"IN", "BETWEEN", "LIKE", *_SEARCHES})
 _TYPES: Final[dict[str, pa.DataType]] = {
     "BOOLEAN": pa.bool_(),
     **dict.fromkeys(("TINYINT", "BYTE"), pa.int8()),
@@ -91,82 +101,43 @@ def parse_predicate(text: str, schema: pa.Schema) -> Predicate:
     return _Parser(split(text), schema).parse()
 
 
-class _Parser:
-    """One pass over the words, with a method per line of the grammar."""
+class _Parser(Cursor):
+    """Reads the words of a filter in one pass, with a method for each line of the grammar."""
 
     def __init__(self, words: list[Word], schema: pa.Schema) -> None:
-        self._words = words
+        super().__init__(words)
         self._schema = schema
-        self._index = 0
         self._depth = 0
 
     def parse(self) -> Predicate:
-        if self._at_end():
+        if self.at_end():
             raise PredicateError(f"the filter is empty: {SUPPORTED}")
         predicate = self._predicate(self._or())
-        if not self._at_end():
-            raise self._unexpected()
+        if not self.at_end():
+            raise self.unexpected()
         return predicate
-
-    def _at_end(self) -> bool:
-        return self._word.kind == "end"
-
-    @property
-    def _word(self) -> Word:
-        return self._words[self._index]
-
-    def _next(self) -> Word:
-        word = self._word
-        if word.kind != "end":
-            self._index += 1
-        return word
-
-    def _take(self, *keywords: str) -> bool:
-        """Go past these words if they come next."""
-        found = tuple(word.upper for word in self._words[self._index : self._index + len(keywords)])
-        if found == keywords:
-            self._index += len(keywords)
-        return found == keywords
-
-    def _expect(self, keyword: str) -> None:
-        if not self._take(keyword):
-            raise self._unexpected(f"expected {keyword}")
-
-    def _unexpected(self, hint: str = SUPPORTED, word: Word | None = None) -> PredicateError:
-        word = word or self._word
-        if word.upper in _OTHER_OPERATORS:
-            return self._unsupported(f"the operator {word.upper}", word)
-        place = word.start + 1
-        if word.kind == "end":
-            return PredicateError(f"the filter ends too early, at position {place}: {hint}", position=place)
-        return PredicateError(f"{word} at position {place} of the filter is not expected: {hint}", position=place)
-
-    def _unsupported(self, what: str, word: Word) -> PredicateError:
-        return PredicateError(
-            f"{what} at position {word.start + 1} of the filter is not supported: {SUPPORTED}", position=word.start + 1
-        )
 
     def _or(self) -> _Term:
         first = self._and()
-        if self._word.upper != "OR":
+        if self.word.upper != "OR":
             return first
         children = [self._predicate(first)]
-        while self._take("OR"):
+        while self.take("OR"):
             children.append(self._predicate(self._and()))
         return any_of(children)
 
     def _and(self) -> _Term:
         first = self._not()
-        if self._word.upper != "AND":
+        if self.word.upper != "AND":
             return first
         children = [self._predicate(first)]
-        while self._take("AND"):
+        while self.take("AND"):
             children.append(self._predicate(self._not()))
         return all_of(children)
 
     def _not(self) -> _Term:
         negations = 0
-        while self._take("NOT") or self._take("!"):
+        while self.take("NOT") or self.take("!"):
             negations += 1
         term = self._comparison()
         if negations == 0:
@@ -189,28 +160,31 @@ class _Parser:
         return term
 
     def _comparison(self) -> _Term:
-        begin = self._word
+        begin = self.word
         left = self._term()
-        word = self._word
+        word = self.word
         if word.upper in _OPS:
-            self._next()
+            self.next()
             return self._compare(left, _OPS[word.upper], self._term(), word)
-        if self._take("IS"):
+        if self.take("IS"):
             return self._is(left, begin)
-        negated = word.upper == "NOT" and self._words[self._index + 1].upper in {"IN", "BETWEEN", "LIKE"}
+        negated = word.upper == "NOT" and self.following.upper in _NEGATABLE
         if negated:
-            self._next()
+            self.next()
         predicate: Predicate
-        if self._take("IN"):
+        if self.take("IN"):
             predicate = self._in(self._column(left, "IN", begin))
-        elif self._take("BETWEEN"):
+        elif self.take("BETWEEN"):
             predicate = self._between(self._column(left, "BETWEEN", begin))
-        elif self._take("LIKE"):
+        elif self.take("LIKE"):
             predicate = self._like(self._column(left, "LIKE", begin))
+        elif self.word.upper in _SEARCHES:
+            operator = _SEARCHES[self.next().upper]
+            predicate = self._search(self._column(left, operator, begin), operator)
         else:
-            operator = self._words[self._index + 1] if word.upper == "NOT" else word
-            if operator.upper in _OTHER_OPERATORS:
-                raise self._unexpected(word=operator)
+            following = self.following if word.upper == "NOT" else word
+            if following.upper in OTHER_OPERATORS:
+                raise self.unexpected(word=following)
             return left
         return Not(predicate) if negated else predicate
 
@@ -223,68 +197,113 @@ class _Parser:
             return Constant(compare_literals(left.value, op, right.value))
         both = isinstance(left, Column) and isinstance(right, Column)
         what = f"comparing two columns ({left}, {right})" if both else f"comparing conditions with {word.text}"
-        raise self._unsupported(what, word)
+        raise unsupported(what, word)
 
     def _column(self, term: _Term, operator: str, word: Word) -> Column:
         if not isinstance(term, Column):
-            raise self._unsupported(f"{operator} on anything but a column", word)
+            raise unsupported(f"{operator} on anything but a column", word)
         return term
 
     def _literal(self) -> Any:
-        word = self._word
+        word = self.word
         term = self._term()
         if not isinstance(term, _Value):
-            raise self._unsupported(f"{word} in place of a literal", word)
+            raise unsupported(f"{word} in place of a literal", word)
         return term.value
 
     def _is(self, left: _Term, begin: Word) -> Predicate:
-        negated = self._take("NOT")
+        negated = self.take("NOT")
         predicate: Predicate
-        if self._take("NULL"):
+        if self.take("NULL"):
             if isinstance(left, _Value):
                 return Constant((left.value is None) is not negated)
             column = self._column(left, "IS NULL", begin)
             return IsNotNull(column) if negated else IsNull(column)
-        if self._take("DISTINCT", "FROM"):
+        if self.take("DISTINCT", "FROM"):
             predicate = compare(self._column(left, "IS DISTINCT FROM", begin), "<=>", self._literal())
             return predicate if negated else Not(predicate)
-        value = self._word.upper == "TRUE"
-        if not self._take("TRUE") and not self._take("FALSE"):
-            raise self._unexpected("expected NULL, TRUE, FALSE or DISTINCT FROM")
+        value = self.word.upper == "TRUE"
+        if not self.take("TRUE") and not self.take("FALSE"):
+            raise self.unexpected("expected NULL, TRUE, FALSE or DISTINCT FROM")
         column = self._column(left, "IS TRUE", begin)
         self._predicate(column)  # checks that the column is boolean
         predicate = Comparison("<=>", column, Literal(value, column.type))
         return Not(predicate) if negated else predicate
 
     def _in(self, column: Column) -> Predicate:
-        self._expect("(")
-        if self._word.upper in {"SELECT", "WITH"}:
-            raise self._unsupported("a subquery", self._word)
+        self.expect("(")
+        if self.word.upper in {"SELECT", "WITH"}:
+            raise unsupported("a subquery", self.word)
         values = [self._literal()]
-        while self._take(","):
+        while self.take(","):
             values.append(self._literal())
-        self._expect(")")
+        self.expect(")")
         return member(column, values)
 
     def _between(self, column: Column) -> Predicate:
         low = self._literal()
-        self._expect("AND")
+        self.expect("AND")
         return all_of((compare(column, ">=", low), compare(column, "<=", self._literal())))
 
     def _like(self, column: Column) -> Predicate:
-        word = self._word
+        word = self.word
         if word.upper in {"ANY", "ALL", "SOME"}:
-            raise self._unsupported(f"LIKE {word.upper}", word)
+            raise unsupported(f"LIKE {word.upper}", word)
         pattern = self._literal()
-        escape = self._literal() if self._take("ESCAPE") else "\\"
+        escape = self._literal() if self.take("ESCAPE") else "\\"
         if pattern is None or escape is None:
             return Constant(None)
         if not isinstance(pattern, str) or not isinstance(escape, str):
-            raise self._unexpected("LIKE needs a pattern between quotes", word)
+            raise self.unexpected("LIKE needs a pattern between quotes", word)
         return like(column, pattern, escape)
 
+    def _search(self, column: Column | None, operator: SearchOp) -> Predicate:
+        """The text of a search. As with LIKE, a text that is NULL is true for no row."""
+        word = self.word
+        text = self._literal()
+        if text is None:
+            return Constant(None)
+        if not isinstance(text, str):
+            raise self.unexpected(f"{operator} needs the text of a query between quotes", word)
+        return Search(column, text, operator, word.start + 1)
+
+    def _search_call(self, word: Word) -> Predicate:
+        """`indexquery(column, 'text')`, or `indexqueryall('text')`, from the parenthesis on."""
+        self.expect("(")
+        column, operator = None, _SEARCHES.get(word.upper, "INDEXQUERY")
+        if word.upper in _SEARCHES:
+            begin = self.word
+            column = self._column(self._term(), f"{word.upper}()", begin)
+            self.expect(",")
+        predicate = self._search(column, operator)
+        self.expect(")")
+        return predicate
+
+    def _search_of_all(self, word: Word) -> Predicate:
+        """`_indexall INDEXQUERY 'text'`, from the operator on."""
+        if any(name.lower() == _ALL_COLUMNS for name in self._schema.names):
+            raise PredicateError(
+                f"{word} at position {word.start + 1} of the filter may be the table's column or all columns: "
+                f"write `{word.text}` between backticks for the column, INDEXQUERYALL('…') for all",
+                position=word.start + 1,
+            )
+        negated = self.take("NOT")
+        operator = self.next()
+        if operator.upper == "FIELDMATCH":
+            raise PredicateError(
+                f"FIELDMATCH at position {operator.start + 1} of the filter compares one column, and {word} is all: "
+                "name the column, or write INDEXQUERYALL('…') to search the words of all",
+                position=operator.start + 1,
+            )
+        predicate = self._search(None, "INDEXQUERY")
+        return Not(predicate) if negated else predicate
+
+    def _is_search_of_all(self, word: Word) -> bool:
+        ahead = self.following if self.word.upper == "NOT" else self.word
+        return word.text.lower() == _ALL_COLUMNS and ahead.upper in _SEARCHES
+
     def _term(self) -> _Term:
-        word = self._next()
+        word = self.next()
         match word.kind:
             case "text":
                 return _Value(word.text)
@@ -296,22 +315,26 @@ class _Parser:
                 return self._path(word)
             case "word":
                 return self._bare(word)
+            case "sign" | "end":
+                return self._signed(word)
+
+    def _signed(self, word: Word) -> _Term:
         if word.upper == "(":
             return self._parentheses(word)
         if word.upper in {"+", "-"}:
-            if self._word.kind != "number":
-                raise self._unsupported("arithmetic", word)
-            return _Value(self._number(self._next(), word.text))
+            if self.word.kind != "number":
+                raise unsupported("arithmetic", word)
+            return _Value(self._number(self.next(), word.text))
         if word.kind == "sign" and word.text in "?:@$":
-            raise self._unsupported("a parameter", word)
-        raise self._unexpected("expected a column or a literal", word)
+            raise unsupported("a parameter", word)
+        raise self.unexpected("expected a column or a literal", word)
 
     def _parentheses(self, word: Word) -> _Term:
-        if self._word.upper in {"SELECT", "WITH"}:
-            raise self._unsupported("a subquery", word)
+        if self.word.upper in {"SELECT", "WITH"}:
+            raise unsupported("a subquery", word)
         self._deeper(word)
         term = self._or()
-        self._expect(")")
+        self.expect(")")
         self._depth -= 1
         return term
 
@@ -328,46 +351,50 @@ class _Parser:
             return _Value(word.upper == "TRUE")
         if word.upper == "NULL":
             return _Value(None)
-        if word.upper in _TYPES and self._word.kind == "text":
-            return _Value(cast_literal(self._next().text, _TYPES[word.upper]))
-        if word.upper == "SELECT" or (word.upper in {"CASE", "INTERVAL"} and self._word.kind != "sign"):
-            raise self._unsupported(word.upper, word)
-        if self._word.upper == "(":
+        if word.upper in _TYPES and self.word.kind == "text":
+            return _Value(cast_literal(self.next().text, _TYPES[word.upper]))
+        if word.upper == "SELECT" or (word.upper in {"CASE", "INTERVAL"} and self.word.kind != "sign"):
+            raise unsupported(word.upper, word)
+        if self.word.upper == "(":
             if word.upper == "CAST":
                 return self._cast()
-            raise self._unsupported("EXISTS" if word.upper == "EXISTS" else f"the function {word.text}()", word)
+            if word.upper in _SEARCHES or word.upper == "INDEXQUERYALL":
+                return self._search_call(word)
+            raise unsupported("EXISTS" if word.upper == "EXISTS" else f"the function {word.text}()", word)
+        if self._is_search_of_all(word):
+            return self._search_of_all(word)
         if word.upper in _NOT_A_NAME:
-            raise self._unexpected("expected a column (between backticks if that is its name) or a literal", word)
+            raise self.unexpected("expected a column (between backticks if that is its name) or a literal", word)
         return self._path(word)
 
     def _cast(self) -> _Value:
-        self._deeper(self._next())
+        self._deeper(self.next())
         value = self._literal()
-        self._expect("AS")
-        word = self._next()
+        self.expect("AS")
+        word = self.next()
         arrow_type = _TYPES.get(word.upper)
         if arrow_type is None:
-            raise self._unsupported(f"the type {word}", word)
-        if pa.types.is_decimal(arrow_type) and self._take("("):
+            raise unsupported(f"the type {word}", word)
+        if pa.types.is_decimal(arrow_type) and self.take("("):
             arrow_type = self._decimal()
-        self._expect(")")
+        self.expect(")")
         self._depth -= 1
         return _Value(None if value is None else cast_literal(value, arrow_type))
 
     def _decimal(self) -> pa.DataType:
-        word = self._word
+        word = self.word
         precision = self._literal()
-        scale = self._literal() if self._take(",") else 0
-        self._expect(")")
+        scale = self._literal() if self.take(",") else 0
+        self.expect(")")
         try:
             return pa.decimal128(int(precision), int(scale))
         except (TypeError, ValueError) as error:
-            raise self._unexpected("expected a precision of at most 38 digits and a scale", word) from error
+            raise self.unexpected("expected a precision of at most 38 digits and a scale", word) from error
 
     def _number(self, word: Word, sign: str) -> Any:
         number = parse_number(sign + word.text)
         if number is None:
-            raise self._unexpected("expected a number of at most 400 digits", word)
+            raise self.unexpected("expected a number of at most 400 digits", word)
         return to_float32(number) if word.suffix == "F" else number
 
     def _bytes(self, word: Word) -> bytes:
@@ -375,18 +402,18 @@ class _Parser:
         try:
             return bytes.fromhex(digits)
         except ValueError as error:
-            raise self._unexpected("expected hexadecimal digits", word) from error
+            raise self.unexpected("expected hexadecimal digits", word) from error
 
     def _path(self, word: Word) -> Column:
         names = [word.text]
-        while self._word.upper == ".":
-            self._next()
-            part = self._next()
+        while self.word.upper == ".":
+            self.next()
+            part = self.next()
             if part.kind not in {"word", "name"}:
-                raise self._unexpected("expected the name of a field", part)
+                raise self.unexpected("expected the name of a field", part)
             names.append(part.text)
-        if self._word.upper == "[":
-            raise self._unsupported("an element of an array or a map", self._word)
+        if self.word.upper == "[":
+            raise unsupported("an element of an array or a map", self.word)
         return resolve(names, self._schema, word)
 
 

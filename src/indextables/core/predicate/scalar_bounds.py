@@ -13,10 +13,23 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from indextables.core.predicate.ast import And, Comparison, In, Or, Predicate
+from indextables.core.predicate.ast import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNotNull,
+    IsNull,
+    Like,
+    Not,
+    Op,
+    Or,
+    Predicate,
+    Search,
+)
 from indextables.core.predicate.bounds import ColumnBounds
 
-_OPPOSITE: Final[Mapping[str, tuple[str, ...]]] = {
+_OPPOSITE: Final[Mapping[Op, tuple[Op, ...]]] = {
     "=": ("<", ">"),
     "<": (">=",),
     "<=": (">",),
@@ -41,7 +54,10 @@ def plainly_may_match(predicate: Predicate, facts: Mapping[str, ColumnBounds]) -
         case Or(children):
             parts = [plainly_may_match(child, facts) for child in children]
             return True if True in parts else None if None in parts else False
-    return None
+        case Search() | Not(child=Search()):
+            return True
+        case Like() | IsNull() | IsNotNull() | Not() | Constant():
+            return None
 
 
 def plainly_always_true(leaf: Predicate, facts: Mapping[str, ColumnBounds]) -> bool | None:
@@ -55,10 +71,11 @@ def plainly_always_true(leaf: Predicate, facts: Mapping[str, ColumnBounds]) -> b
             value = leaf.value.value
             known = _plain(leaf, facts, (value,))
             return None if known is None else not any(_may(op, known, value) for op in _OPPOSITE[leaf.op])
-    return None
+        case Comparison() | Like() | IsNull() | IsNotNull() | Search() | And() | Or() | Not() | Constant():
+            return None
 
 
-def _may(op: str, known: ColumnBounds, value: Any) -> bool | None:
+def _may(op: Op, known: ColumnBounds, value: Any) -> bool | None:
     match op:
         case "=":
             return bool(known.min <= value <= known.max)
@@ -70,7 +87,8 @@ def _may(op: str, known: ColumnBounds, value: Any) -> bool | None:
             return bool(known.max > value)
         case ">=":
             return bool(known.max >= value)
-    return None
+        case "<>" | "<=>":
+            return None
 
 
 def _plain(leaf: Comparison | In, facts: Mapping[str, ColumnBounds], values: Any) -> ColumnBounds | None:

@@ -1,6 +1,6 @@
 """A predicate as text: for histories, for error messages, and for engines that take SQL.
 
-The text is Spark SQL, and `parse_predicate` gives the same predicate back.
+The text is Spark SQL, with our operators for searches, and `parse_predicate` gives the same predicate back.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from indextables.core.predicate.ast import (
     Not,
     Or,
     Predicate,
+    Search,
 )
 
 _CONSTANTS = {True: "TRUE", False: "FALSE", None: "NULL"}
@@ -55,6 +56,11 @@ def to_sql(predicate: Predicate) -> str:
             return f"{column_sql(predicate.column)} IS NULL"
         case IsNotNull():
             return f"{column_sql(predicate.column)} IS NOT NULL"
+        case Search():
+            text = _quoted(predicate.text)
+            if predicate.column is None:
+                return f"INDEXQUERYALL({text})"
+            return f"{column_sql(predicate.column)} {predicate.operator} {text}"
         case _:
             assert_never(predicate)
 

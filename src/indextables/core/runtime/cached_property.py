@@ -1,8 +1,8 @@
 """A property that is worked out once for each object, without a lock.
 
 Python 3.11's `functools.cached_property` holds one lock for all objects of a class while it works a value out: the footers of ten
-splits are read one after the other, and the child of a process that forks meanwhile waits for ever. Here nobody waits. Where two
-threads ask at the same moment both may do the work, and everybody gets what was finished first.
+splits are read one after the other, and the child of a process that forks meanwhile waits for ever. This property has no lock.
+Where two threads ask at the same moment both may work the value out, and all callers get the value that was finished first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class cached_property(Generic[T]):  # noqa: N801 - it stands in for functools.cached_property
-    """Kept in the object's `__dict__` under its own name, where Python looks first: the second time costs no call."""
+    """A property whose value is kept in the object's `__dict__` under the property's name, where Python looks first."""
 
     def __init__(self, work_out: Callable[[Any], T]) -> None:
         self._work_out = work_out

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, Final, Generic, TypeVar
 
-from indextables.core.runtime.threads import Threads
+from indextables.core.runtime.threads import IO
 
 T = TypeVar("T")
 
@@ -27,11 +27,15 @@ Start = Callable[[], Iterator[T]]
 """Begins a stream. Called, like the stream itself, by whichever thread has time, never by two at once."""
 
 _READY: Final = 2
-"""Items read ahead of each stream."""
+"""Items read ahead of each stream: one that the consumer takes next, and one that is read meanwhile."""
 _STREAMS_PER_THREAD: Final = 4
+"""Streams that are open at a time for each helper: enough that a helper finds one to read while others are full."""
 _LINGER_SECONDS: Final = 0.1
+"""Seconds that a helper without work waits for more before it goes: a consumer mostly comes back sooner than that."""
 _JOIN_SECONDS: Final = 5.0
+"""Seconds that closing waits for helpers in the middle of a read. A read that hangs longer ends by itself, unheard."""
 _END: Final[Any] = object()
+"""Stands for the end of a stream where an item would stand."""
 
 
 def in_order(
@@ -42,13 +46,13 @@ def in_order(
     budget: int = 1,
     patience: float = 0.0,
 ) -> Generator[T, None, None]:
-    """The items of all streams, one stream after the other, read by up to so many threads, the caller's among them.
+    """The items of all streams, one stream after the other, read by at most `threads` threads, the caller's among them.
 
-    So many seconds of it are done by the caller's own thread, before others help: where all of it takes a few milliseconds, a
-    thread costs more than it brings.
+    The caller's thread reads alone for `patience` seconds before helpers come: where all reading takes a few milliseconds, a
+    helper costs more than it brings. Reading ahead stops where the items that lie ready weigh `budget` together, as `weigh` says.
 
-    What a stream raises is raised here, in its turn. Closing the iterator, or an interrupt, ends the reading before it
-    returns, unless a helper hangs in a read: then that ends by itself after it.
+    An error of a stream is raised here, in the turn of its stream. Closing the iterator, or an interrupt, ends all reading before
+    the iterator returns, unless a helper hangs in a read: then that read ends by itself later.
     """
     given = iter(starts)
     if patience > 0 or threads < 2:
@@ -67,7 +71,7 @@ def in_order(
 
 
 def _alone(given: Iterator[Start[T]], patience: float) -> Generator[T, None, list[Iterator[T]]]:
-    """What the caller's thread reads within its patience. Returns the stream in the middle of which that ended, if any."""
+    """Items that the caller's thread reads alone, for `patience` seconds. Returns the stream that was begun and not ended."""
     began = time.perf_counter()
     for start in given:
         stream = start()
@@ -94,11 +98,8 @@ def _close(stream: Any) -> None:
         close()
 
 
-_HELPERS: Final = Threads(64)
-
-
 class _Lane(Generic[T]):
-    """One stream and what was read of it."""
+    """A stream, the items that were read of it, and its state (see `_Streams`)."""
 
     __slots__ = ("ended", "error", "iterator", "ready", "running", "start")
 
@@ -112,6 +113,27 @@ class _Lane(Generic[T]):
 
 
 class _Streams(Generic[T]):
+    """The streams of one `in_order`, the items that lie ready, and the helpers that read ahead.
+
+    Each lane (stream) is in one of four states:
+
+        waiting ──a thread takes it──▶ reading ──┬──an item──▶ waiting, and ready if it was not
+           ▲      running = True       (no lock) ├──the end──▶ ended
+           │                                     └──an error─▶ ended, with the error
+           └── ready: the consumer takes an item, and the lane may be read again
+
+        waiting   not running, not ended, fewer than `_READY` items: any thread may take the lane (`_readable`)
+        reading   running: one thread is inside `next(iterator)`, and no other thread touches the iterator
+        ready     items lie in `lane.ready`; a lane with `_READY` of them is left alone until the consumer takes one
+        ended     the iterator is used up or has failed; items that lie ready are still handed out, then the error
+
+    The lock rule: one lock guards all fields of this object and of its lanes, and both conditions are made of that lock
+    (`_work`: helpers wait for a lane to read; `_news`: the consumer and `stop` wait for a result or a helper that goes). Every
+    method whose name begins with an underscore is called with the lock held, except `_top_up`, `_next` and `_help`, which take
+    the lock themselves. Only `_advance` gives the lock up, for the time of one read, after it has set `running`; so a caller of
+    `_advance` must look at all fields anew afterwards. The lanes' order is changed by the consumer alone.
+    """
+
     def __init__(
         self, first: list[Start[T]], others: Iterator[Start[T]], threads: int, weigh: Callable[[T], int], budget: int
     ) -> None:
@@ -121,18 +143,20 @@ class _Streams(Generic[T]):
         self._weigh = weigh
         self._budget = budget
         self._held = 0
+        """The weight of all items that lie ready."""
         self._busy = 0
+        """Helpers that read at this moment."""
         self._called = 0
-        """Helpers that will look for work or are at it."""
+        """Helpers that were called and have not gone: they read, look for work, or have not come yet."""
         self._inside: set[threading.Thread] = set()
-        """Those of them that have come."""
+        """Threads of the helpers that have come and not gone."""
         self._stopped = False
         lock = threading.Lock()
         self._work = threading.Condition(lock)
         self._news = threading.Condition(lock)
 
     def items(self) -> Iterator[T]:
-        """What the consumer sees."""
+        """All items, in the order of the streams: the generator that the consumer reads."""
         while True:
             self._top_up()
             if not self._lanes:
@@ -143,7 +167,7 @@ class _Streams(Generic[T]):
                 self._lanes.popleft()
 
     def stop(self) -> None:
-        """Read no further, and wait for the helpers that are at it. Others will see that there is nothing to do."""
+        """Read no further, and wait for the helpers in the middle of a read. Helpers that come later find nothing to do."""
         deadline = time.monotonic() + _JOIN_SECONDS
         here = threading.current_thread()
         with self._work:
@@ -156,12 +180,14 @@ class _Streams(Generic[T]):
                 _close(lane.iterator)
 
     def _top_up(self) -> None:
+        """Open more lanes, so that every helper finds some. Called by the consumer, without the lock."""
         missing = self._most * _STREAMS_PER_THREAD - len(self._lanes)
         lanes = [_Lane(start) for start in islice(self._others, missing)]
         with self._work:
             self._lanes.extend(lanes)
 
     def _next(self, lane: _Lane[T]) -> Any:
+        """The next item of the first lane, or `_END`. The consumer reads the item itself where no helper is at it."""
         with self._work:
             while not lane.ready:
                 if lane.error is not None:
@@ -189,11 +215,12 @@ class _Streams(Generic[T]):
         wanted = sum(1 for _ in islice(self._readable(), self._most))
         self._work.notify(min(free, wanted))
         for _ in range(min(wanted - free, self._most - self._called)):
-            if not _HELPERS.begin(self._help):
+            if not IO.begin(self._help):
                 return
             self._called += 1
 
     def _readable(self) -> Iterator[_Lane[T]]:
+        """Lanes that wait to be read, the first one first; beyond the budget of weight only the first one."""
         for number, lane in enumerate(self._lanes):
             if number and self._held >= self._budget:
                 return
@@ -201,6 +228,7 @@ class _Streams(Generic[T]):
                 yield lane
 
     def _help(self) -> None:
+        """The life of a helper: read what may be read, wait a moment where there is nothing, and go."""
         here = threading.current_thread()
         with self._work:
             name, here.name = here.name, "indextables-scan"
@@ -223,7 +251,7 @@ class _Streams(Generic[T]):
             self._news.notify()
 
     def _advance(self, lane: _Lane[T]) -> None:
-        """Read one item, without the lock."""
+        """Read one item of a lane. The lock is held by the caller, given up for the read, and held again at the end."""
         lane.running = True
         item, weight, error = _END, 0, None
         self._work.release()

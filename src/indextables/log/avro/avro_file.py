@@ -22,16 +22,19 @@ import msgspec
 import pyarrow as pa
 
 from indextables.core.errors import CorruptLog
-from indextables.log.avro.decoders import DECODERS
+from indextables.core.runtime.threads import CPU
 
 MAGIC = b"Obj\x01"
 CODECS = ("zstandard", "snappy", "null", "deflate")
 _LONGEST_VARINT = 10
+"""Bytes of a 64-bit number in Avro, at most: seven bits a byte."""
 _MAX_BLOCK_BYTES = 1 << 31
+"""A block that says it is larger is damaged: no writer makes blocks of 2 GiB."""
 _BLOCKS_AT_ONCE = 4
 """Blocks that are compressed side by side, and so are in memory at a time."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_LEAST = 9
+"""Bytes of the shortest zstd frame."""
 _ZSTD_REPEATED, _ZSTD_RESERVED = 1, 3
 _ZSTD_BLOCK_BYTES = 1 << 17
 """What one block of a frame can hold."""
@@ -39,7 +42,7 @@ _ZSTD_BLOCK_BYTES = 1 << 17
 
 @dataclass(frozen=True)
 class Block:
-    """Some records: how many, their bytes, still compressed, and where the whole block begins and ends in the file."""
+    """A block of records: their number, their bytes, still compressed, and where the block begins and ends in the file."""
 
     count: int
     data: memoryview
@@ -59,7 +62,7 @@ class Container:
 
     @property
     def count(self) -> int:
-        """How many records the file says it has."""
+        """The number of records, as the headers of the blocks say."""
         return sum(block.count for block in self.blocks)
 
     def records(self) -> Iterator[tuple[int, bytes]]:
@@ -231,7 +234,8 @@ def compress(codec: str, level: int, data: Any) -> bytes:
         case "zstandard":
             packed: bytes = pa.Codec("zstd", compression_level=level).compress(data, asbytes=True)
             return packed
-    raise ValueError(f"codec {codec!r} is not written")
+        case _:
+            raise ValueError(f"codec {codec!r} is not written")
 
 
 def encode_long(value: int) -> bytes:
@@ -263,7 +267,7 @@ def write_container(
     left = iter(blocks)
     while some := list(islice(left, _BLOCKS_AT_ONCE)):
         calls = [partial(compress, codec, level, data) for _, data in some]
-        packed = DECODERS.together(calls) if len(calls) > 1 else [calls[0]()]
+        packed = CPU.together(calls) if len(calls) > 1 else [calls[0]()]
         for (count, _), block in zip(some, packed, strict=True):
             body += [encode_long(count), encode_long(len(block)), block, sync]
     metadata = {"avro.schema": schema_json, "avro.codec": codec.encode(), **more()}

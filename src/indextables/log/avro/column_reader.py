@@ -1,18 +1,22 @@
-"""Avro records → Arrow, a field of thousands of records at a time.
+"""Avro records → Arrow, one field of thousands of records at a time.
 
-Where a record ends is known only once it was read, so Avro is read one record after the other. Our manifests say in their
-header how long each record is (`record_lengths`). With that, all records of a block are read in step: numpy holds one position
-in each, reads the same field in all, and moves the positions on. Two things come for free: what nobody wants behind the last
-field that is asked for is not read, and neither are the rows that a sieve drops once their partition values are known.
+    positions   ▼ record 0      ▼ record 1      ▼ record 2          all fields are read in their order; numpy holds one
+                path│values│…   path│values│…   path│values│…       position in each record and moves all of them on
 
-The lengths are a hint, not a promise: in the end every position must be where the next record begins. Whatever does not fit
-is `Irregular`, and read by other means, which then say what is wrong. Rows that a sieve drops are not looked at any more, and
-in files whose checksum was compared nor is what follows the last field that is wanted.
+Where a record ends is known only once it was read, so Avro is read one record after the other. Our manifests note in their
+header how long each record is (`record_lengths.py`), so this reader knows where all records of a block begin. Two things come for
+free: fields behind the last wanted one are not read, and neither are the records that a sieve drops once their partition values
+are known.
+
+The lengths are a hint, not a promise: in the end every position must be where the next record begins. Records that do not fit
+are `Irregular`, and another reader reads the manifest. Records that a sieve dropped are not looked at any more. In files whose
+checksum was compared, nothing behind the last wanted field is looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,13 +25,14 @@ import pyarrow as pa
 
 from indextables.log.avro.encode_columns import RECORD_FIELD
 from indextables.log.avro.record_lengths import TOP_BITS, Bytes, Irregular, Numbers, Sieve, signed, squeezed
-from indextables.log.avro.shared_columns import integers, nothing
+from indextables.log.avro.shared_columns import all_null, integers
 
 _LONGEST_VARINT = 10
+"""Bytes of a 64-bit number in Avro, at most: seven bits a byte."""
 _ONE = np.uint64(1)
 
 
-class Lockstep:
+class ColumnReader:
     """Reads some fields of blocks of records.
 
     `early` are fields that the sieve can judge by. It gets them as soon as they are read, and only the rows that it keeps
@@ -95,14 +100,14 @@ class Lockstep:
         return ends
 
     def _nulls(self, rows: _Rows, columns: dict[str, pa.Array], number: int) -> int:
-        """How many optional fields from here on are null in every row. They take one byte each, and one look all together."""
+        """The number of optional fields from field `number` on that are null in every row. A null field takes one byte."""
         until = number
         while until <= self._last and isinstance(self._fields[until]["type"], list):
             until += 1
         count = rows.nulls(until - number)
         for field in self._fields[number : number + count]:
             if field["name"] in self._wanted.names:
-                columns[field["name"]] = nothing(len(rows.at), self._wanted.field(field["name"]).type)
+                columns[field["name"]] = all_null(len(rows.at), self._wanted.field(field["name"]).type)
         return count
 
     def _judge(self, rows: _Rows, columns: dict[str, pa.Array], ends: Numbers) -> Numbers:
@@ -163,14 +168,14 @@ class _Rows:
         if (branches[~there] != 0).any():
             raise Irregular("a union has another branch")
         some = _Rows(self.data, self.at[there])
-        found = some.read(schema, kind) if len(some.at) else nothing(0, kind or pa.int64())
+        found = some.read(schema, kind) if len(some.at) else all_null(0, kind or pa.int64())
         at = self.at.copy()
         at[there] = some.at
         self.at = at
         if kind is None or found is None:
             return None
         if not len(found):
-            return nothing(len(at), kind)
+            return all_null(len(at), kind)
         places = np.cumsum(there) - 1
         return found.take(_array(pa.int64(), places, there))
 
@@ -181,9 +186,16 @@ class _Rows:
         if int(counts.sum()) > len(self.data):
             raise Irregular("a count is too large")
         offsets = _offsets(counts)
+        same_count = int(counts.min()) == most
+        if same_count and per_item == 2 and kind is not None:
+            begin = self.at
+            found = self._maps_of_same_keys(kind, most, offsets)
+            if found is not None:
+                return found
+            self.at = begin
         starts = np.empty((per_item, int(offsets[-1])), np.int64)
         lengths = np.empty_like(starts)
-        if int(counts.min()) == most:
+        if same_count:
             for number in range(most):
                 for part in range(per_item):
                     lengths[part, number::most], starts[part, number::most] = self.spans()
@@ -199,8 +211,40 @@ class _Rows:
             return pa.MapArray.from_arrays(ends, *texts, type=kind)
         return pa.ListArray.from_arrays(ends, *texts, type=kind)
 
+    def _maps_of_same_keys(self, kind: pa.DataType, per_map: int, offsets: Numbers) -> pa.Array | None:
+        """Maps of `per_map` items, where the first, second … key is the same in all rows, as it is in most tables; None where
+        one is not. Keys are then compared, and not copied row by row.
+        """
+        keys: list[bytes] = []
+        starts = np.empty(int(offsets[-1]), np.int64)
+        lengths = np.empty_like(starts)
+        for number in range(per_map):
+            key = self._same_text()
+            if key is None:
+                return None
+            keys.append(key)
+            lengths[number::per_map], starts[number::per_map] = self.spans()
+        if per_map:
+            self._end(np.ones(len(self.at), np.bool_))
+        texts = texts_at(self.data, starts, lengths, per_map)
+        ends = _array(pa.int32(), offsets.astype(np.int32))
+        return pa.MapArray.from_arrays(ends, _repeated(tuple(keys), len(self.at)), texts, type=kind)
+
+    def _same_text(self) -> bytes | None:
+        """The text that comes next, if it is short and the same in all rows; positions move behind it. None if it is not."""
+        first = int(self.at[0])
+        length = int(self.data[first])
+        width = 1 + (length >> 1)
+        if length & 0x81 or int(self.at.max()) + width > len(self.data):
+            return None
+        rows = _windows(self.data, width, self.at)
+        if not (rows == rows[0]).all():
+            return None
+        self.at = self.at + width
+        return rows[0, 1:].tobytes()
+
     def _item(self, active: npt.NDArray[np.bool_], places: Numbers, starts: Numbers, lengths: Numbers) -> None:
-        """One more item of the rows that have one."""
+        """Read the next item of the list in every row whose list has another item."""
         rows = _Rows(self.data, self.at[active])
         for part in range(len(starts)):
             lengths[part][places[active]], starts[part][places[active]] = rows.spans()
@@ -249,7 +293,7 @@ class _Rows:
         return signed(squeezed(words & (last - _ONE) & ~TOP_BITS))
 
     def _longs_by_byte(self) -> Numbers:
-        """The same for numbers of more than eight bytes, and for those at the end of the block."""
+        """Numbers read byte by byte: for numbers of more than eight bytes, and for numbers at the end of the block."""
         byte = self._step()
         value = (byte & np.uint8(0x7F)).astype(np.uint64)
         for number in range(1, _LONGEST_VARINT):
@@ -272,6 +316,16 @@ class _Rows:
         found = self.data.take(self.at)
         self.at = self.at + 1
         return found
+
+
+@lru_cache(maxsize=32)
+def _repeated(texts: tuple[bytes, ...], times: int) -> pa.Array:
+    """An array of `texts`, repeated `times` times. Blocks of one table mostly have as many rows and the same keys."""
+    lengths = np.tile(np.array([len(text) for text in texts], np.int64), times)
+    buffers = [None, pa.py_buffer(_offsets(lengths).astype(np.int32)), pa.py_buffer(b"".join(texts) * times)]
+    array = pa.Array.from_buffers(pa.string(), len(texts) * times, buffers)
+    array.validate(full=True)
+    return array
 
 
 def _windows(data: Bytes, width: int, at: Numbers) -> Bytes:

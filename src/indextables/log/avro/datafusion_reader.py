@@ -5,30 +5,32 @@ It reads files that end in `.avro` and nothing else, so the bytes that were chec
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 import pyarrow as pa
 
-_first_user: int | None = None
+from indextables.core.runtime.process_state import NativeRuntime
+
+_RUNTIME: Final = NativeRuntime()
+"""The threads of DataFusion."""
 
 
 def usable() -> bool:
     """Whether DataFusion can be used here. Its threads do not survive a fork: the child of a process that used it would wait
     for them forever.
     """
-    return _first_user in (None, os.getpid())
+    return _RUNTIME.usable
 
 
 @contextmanager
 def native_batches(parts: Sequence[memoryview], columns: Sequence[str]) -> Iterator[Iterator[pa.RecordBatch]]:
-    """Some columns of an Avro file, some thousand rows at a time. Raises whatever DataFusion raises."""
-    global _first_user  # noqa: PLW0603 - a fact about the process
+    """Columns of an Avro file, in batches of some thousand rows. Raises the errors of DataFusion."""
     import datafusion
 
-    _first_user = os.getpid()
+    _RUNTIME.use()
     config = datafusion.SessionConfig().with_target_partitions(1)
     with tempfile.NamedTemporaryFile(suffix=".avro") as file:
         file.writelines(parts)

@@ -19,7 +19,9 @@ import pyarrow.compute as pc
 from indextables.log.avro.avro_file import encode_bytes, encode_long
 
 _ROWS_AT_ONCE = 8192
+"""Rows that are encoded together, which bounds the memory of encoding."""
 _BLOCK_BYTES = 1 << 20
+"""Bytes of a block before compression, at most, unless one record is larger."""
 _SHORT = 64
 """Texts below this length have a length of one byte."""
 _BINARY = pa.large_binary()
@@ -55,7 +57,7 @@ def encode_records(table: pa.Table, schema: dict[str, Any]) -> Iterator[pa.Array
 
 
 def record_lengths(records: pa.Array) -> _Numbers:
-    """How many bytes each record has."""
+    """The number of bytes of each record."""
     lengths: _Numbers = np.diff(_raw(records)[0])
     return lengths
 
@@ -90,7 +92,8 @@ def _encode(values: pa.Array, kind: Any) -> list[_Part]:
             return _maps(values)
         case {"type": "array"}:
             return _lists(values)
-    raise ValueError(f"type {kind!r} is not written")
+        case _:
+            raise ValueError(f"type {kind!r} is not written")
 
 
 def _optional(values: pa.Array, kind: Any) -> list[_Part]:

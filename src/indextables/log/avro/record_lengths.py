@@ -1,7 +1,7 @@
 """The lengths of a manifest's records, which its header notes: what makes it possible to read many of them at once.
 
 They are a hint, not a promise. Whatever does not fit them is `Irregular`, and is read by other means, which then say what is
-wrong. Here is also what the readers that go by them (`lockstep.py`, `alike.py`) have in common.
+wrong. Here is also the arithmetic of the reader that goes by the lengths (`column_reader.py`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _FITTING = {
 
 
 class Irregular(Exception):
-    """Records that cannot be read in step."""
+    """Records that cannot be read by their lengths: another reader must read the manifest, and say what is wrong with it."""
 
 
 def pack_lengths(lengths: Sequence[Numbers]) -> bytes:
@@ -89,7 +89,8 @@ def _known(kind: Any) -> str | None:
             return "map"
         case {"type": "array", "items": "string"}:
             return "array"
-    return kind if kind in _PLAIN else None
+        case _:
+            return kind if kind in _PLAIN else None
 
 
 def signed(zigzag: npt.NDArray[np.uint64]) -> Numbers:

@@ -7,30 +7,35 @@ take half the memory once each column is copied into one buffer of its size, and
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from indextables.core.runtime.process_state import Lru
+
 _ZEROS = pa.py_buffer(np.zeros(1 << 20, np.uint8))
 _WIDEST = 8
+"""Bytes of the widest value whose column of nulls can share the zeros."""
 
 
-def settled(table: pa.Table) -> pa.Table:
-    """The same rows in one chunk: in the one that they are in, or copied into one."""
+def compact_columns(table: pa.Table) -> pa.Table:
+    """A table with one chunk for each column. Columns of one chunk are not copied."""
     columns = []
     for field, column in zip(table.schema, table.columns, strict=True):
         if column.null_count == len(column):
-            columns.append(nothing(len(column), field.type))
+            columns.append(all_null(len(column), field.type))
         else:
             whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
             columns.append(_with_shared_keys(field, whole))
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
-_MOST_KEYS = 64
-_keys: dict[tuple[str, int], pa.Array] = {}
-"""The keys of the map columns that were settled last, by column and by number of keys a map."""
+_MOST_KEYS: Final = 64
+"""Arrays of keys that are remembered: more than a manifest has map columns."""
+_KEYS: Final[Lru[tuple[str, int], pa.Array]] = Lru(_MOST_KEYS)
+"""The keys of the map columns that were read last, by column and by number of keys a map."""
 
 
 def _with_shared_keys(field: pa.Field, column: pa.Array) -> pa.Array:
@@ -45,11 +50,10 @@ def _with_shared_keys(field: pa.Field, column: pa.Array) -> pa.Array:
     offsets = _regular_offsets(len(column), per_map)
     if not np.array_equal(offsets, np.frombuffer(column.buffers()[1], np.int32)[: len(offsets)]):
         return column
-    known = _keys.get((field.name, per_map))
+    known = _KEYS.get((field.name, per_map))
     if known is None or len(known) < len(column.keys) or not known[: len(column.keys)].equals(column.keys):
-        if len(_keys) >= _MOST_KEYS:
-            _keys.clear()
-        known = _keys[field.name, per_map] = column.keys
+        known = column.keys
+        _KEYS.put((field.name, per_map), known)
     items = column.items
     return pa.MapArray.from_arrays(
         pa.Array.from_buffers(pa.int32(), len(offsets), [None, pa.py_buffer(offsets)]),
@@ -65,7 +69,7 @@ def _regular_offsets(rows: int, per_map: int) -> npt.NDArray[np.int32]:
     return offsets
 
 
-def nothing(rows: int, kind: pa.DataType) -> pa.Array:
+def all_null(rows: int, kind: pa.DataType) -> pa.Array:
     """A column of nulls, made of zeros that all of them share."""
     size = (rows + 1) * _WIDEST
     zeros = _ZEROS if size <= _ZEROS.size else pa.py_buffer(np.zeros(size, np.uint8))

@@ -17,6 +17,7 @@ Numbers = npt.NDArray[np.int64]
 _WORTH_IT = 16
 """Texts of one length in a row from which on it pays to look at all of them at once."""
 _AT_ONCE = 1 << 14
+"""Texts of equal length that are looked for in one step, at most."""
 
 
 def text_spans(name: str, data: bytes, position: int, count: int) -> tuple[Numbers, Numbers, int]:
@@ -53,7 +54,7 @@ def _table(some: list[tuple[int, int]]) -> Numbers:
 
 
 def _run(data: bytes, position: int, begin: int, end: int, most: int) -> int:
-    """How many texts from here on have one length, as far as is worth knowing. At least the one that ends at `end`."""
+    """The number of texts from `position` on that are as long as the first one, which ends at `end`; at most `most`."""
     stride, length = end - position, data[position:begin]
     most = min(most, (len(data) - position) // stride)
     last = position + (_WORTH_IT - 1) * stride

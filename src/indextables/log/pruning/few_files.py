@@ -16,7 +16,9 @@ import pyarrow as pa
 from indextables.core.predicate import Column, ColumnBounds, Predicate, VectorBounds, VectorValues, plainly_may_match
 
 MOST_FILES: Final = 64
+"""Up to so many files are compared as Python values, which takes less time than calls of Arrow."""
 _MOST_COLUMNS: Final = 64
+"""Columns whose bounds are remembered for a list of files, at most."""
 
 Vectors: TypeAlias = VectorBounds | VectorValues
 _Facts: TypeAlias = list[ColumnBounds]
@@ -74,7 +76,7 @@ def prune_few(
 
 
 def _plain(vectors: Vectors, length: int) -> _Facts:
-    """The same for each file. A null partition value, and whatever Python cannot hold, is nothing known."""
+    """Bounds of each file as Python values. A null partition value, or a value that Python cannot hold, counts as unknown."""
     if isinstance(vectors, VectorValues):
         low, high = vectors.values, vectors.values
     else:

@@ -36,6 +36,7 @@ from indextables.core.predicate import (
     IsNull,
     Leaf,
     Predicate,
+    Search,
     VectorBounds,
     VectorValues,
     columns_of,
@@ -48,8 +49,11 @@ from indextables.log.avro.shared_columns import integers
 from indextables.log.pruning.few_files import MOST_FILES, prune_few
 
 _CUT_LENGTH: Final = 32
+"""Characters at which other writers cut bounds: a text of exactly this length may be cut."""
 _FIRST_BYTE_OF_E000: Final = 0xEE
+"""The first byte in UTF-8 of U+E000. Bounds are not used from there on: Java orders such characters in another way."""
 _EXACT_IN_DOUBLES: Final = 2**53
+"""Whole numbers below this are exact as doubles."""
 
 
 def prune_files(files: pa.Table, predicate: Predicate, schema: pa.Schema, partition_columns: Sequence[str]) -> pa.Table:
@@ -86,6 +90,20 @@ def prune_files(files: pa.Table, predicate: Predicate, schema: pa.Schema, partit
     bounds: dict[str, VectorBounds | VectorValues] = {**values, **_bounds(files, rest, predicate)}
     keep = may_match_table(predicate, bounds, length=files.num_rows)
     return files if pc.all(keep, min_count=0).as_py() else files.filter(keep)
+
+
+def column_bounds(
+    files: pa.Table, column: Column, schema: pa.Schema, partition_columns: Sequence[str]
+) -> VectorBounds | VectorValues:
+    """What the log says about one column of the files: values of a partition column, else minima, maxima and nulls.
+
+    A string maximum is bytes above every text that the file can hold. Nothing is known about NaN.
+    """
+    if not _is_known(column, schema):
+        return VectorBounds()
+    if column.name.lower() in {name.lower() for name in partition_columns}:
+        return _partition_values(files, column)
+    return _bounds(files, [column], IsNull(column))[column.name]
 
 
 def manifest_bounds(
@@ -146,7 +164,9 @@ def _partition_values(files: pa.Table, column: Column) -> VectorValues:
 
 
 def _bounds(files: pa.Table, columns: Sequence[Column], predicate: Predicate) -> dict[str, VectorBounds]:
-    about_nulls = {leaf.column.name for leaf in leaves_of(predicate) if _asks_for_nulls(leaf)}
+    about_nulls = {
+        leaf.column.name for leaf in leaves_of(predicate) if leaf.column is not None and _asks_for_nulls(leaf)
+    }
     texts = {c.name: (_entries(files, "minValues", c.name), _entries(files, "maxValues", c.name)) for c in columns}
     missing = {name: pc.or_(pc.is_null(low), pc.is_null(high)) for name, (low, high) in texts.items()}
     missing |= {name: pa.repeat(pa.scalar(True), files.num_rows) for name in about_nulls & missing.keys()}
@@ -165,7 +185,7 @@ def _bounds(files: pa.Table, columns: Sequence[Column], predicate: Predicate) ->
     return found
 
 
-def _asks_for_nulls(leaf: Leaf) -> bool:
+def _asks_for_nulls(leaf: Leaf | Search) -> bool:
     return isinstance(leaf, IsNull | IsNotNull) or (isinstance(leaf, Comparison) and leaf.op == "<=>")
 
 
@@ -202,7 +222,7 @@ def _unless_cut(texts: pa.Array) -> pa.Array:
 
 
 def _entries(files: pa.Table, map_column: str, name: str) -> pa.Array:
-    """One key's texts out of a map column: by the exact name, else by another spelling of its letters."""
+    """The texts of a key in a map column: by the exact name, else by another spelling of its letters."""
     index = files.schema.get_field_index(map_column)
     if index < 0 or not pa.types.is_map(files.schema.field(index).type):
         return pa.nulls(files.num_rows, pa.string())

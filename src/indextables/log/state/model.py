@@ -1,4 +1,4 @@
-"""What a state says: the manifests that hold its entries, the paths that are dead in them, and all that is not a file."""
+"""What a state says: the manifests that hold its entries, the paths that are tombstoned in them, and all that is not a file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class State:
 
     @property
     def num_entries(self) -> int:
-        """Entries in all manifests, dead ones included."""
+        """Entries in all manifests, tombstoned ones included."""
         return sum(item.num_entries for item in self.manifests)
 
 
@@ -82,5 +82,5 @@ def manifest_key(path: str, version: int) -> str:
 
 
 def shared_path(path: str, version: int) -> str:
-    """The same manifest as a later state can name it."""
+    """The path under which a later state can name the manifest."""
     return manifest_key(path, version).removeprefix(f"{LOG_DIR}/")

@@ -1,9 +1,9 @@
-"""Which of a million paths are dead, and whether one stands there twice: asked of all at once, by hashes of their bytes.
+"""Which of a million paths are tombstoned, and whether a path is there twice: found for all at once, by hashes of their bytes.
 
 A set of Python strings knows, but every path must be made a Python string to be asked for. So a table of bits is asked before:
-whether any dead path ends in bytes that hash to the same bit. That is done for all paths at once, and those for which the
-answer is yes, nearly all of which are dead, are compared with the dead path of the same hash. Only short paths, and those that
-share a hash, are looked up one by one.
+whether any tombstone ends in bytes that hash to the same bit. That is done for all paths at once, and those for which the
+answer is yes, nearly all of which are tombstoned, are compared with the tombstone of the same hash. Only short paths, and those
+that share a hash, are looked up one by one.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from indextables.log.avro.shared_columns import integers
 Numbers = npt.NDArray[np.int64]
 
 _WORD = 8
+"""Bytes that are hashed at a time."""
 _TAIL = 3 * _WORD
 """Bytes at the end of a path that are hashed. What is shorter is always looked up."""
 _BITS_EACH = 16
+"""Places of the filter for each path, at least: at most one path in 16 passes the filter by chance."""
 _MOST_BITS = 1 << 28
+"""Places of the filter for all paths, about: 256 MiB, a byte each."""
 _HALF = np.uint64(32)
 _FACTORS = tuple(np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9))
 
@@ -65,8 +68,8 @@ class Paths(AbstractSet[str]):
         return Paths, (self.texts,)
 
 
-class Dead:
-    """Paths that are dead."""
+class TombstoneFilter:
+    """Finds tombstoned paths among many."""
 
     def __init__(self, paths: Collection[str]) -> None:
         texts = Paths.of(paths).texts
@@ -93,7 +96,7 @@ class Dead:
         return (hashes >> _HALF) & self._mask
 
     def rows(self, paths: pa.ChunkedArray) -> Numbers:
-        """The numbers of the rows that are dead, in order."""
+        """The numbers of the rows whose path is tombstoned, ascending."""
         found = [np.zeros(0, np.int64)]
         first = 0
         for chunk in paths.chunks:
@@ -103,19 +106,19 @@ class Dead:
 
     def _rows(self, paths: pa.StringArray) -> Numbers:
         hashes, whole = _tail_hashes(paths)
-        dead = np.zeros(len(paths), np.bool_)
+        hidden = np.zeros(len(paths), np.bool_)
         maybe = np.flatnonzero(self._bits[self._places(hashes)] & whole)
         if len(maybe) and len(self._texts):
             at = np.minimum(np.searchsorted(self._hashes, hashes[maybe]), len(self._hashes) - 1)
             same = pc.equal(self._texts.take(integers(at)), paths.take(integers(maybe)))
-            dead[maybe] = same.to_numpy(zero_copy_only=False)
+            hidden[maybe] = same.to_numpy(zero_copy_only=False)
         if self._sharing:
-            for row in maybe[~dead[maybe]].tolist():
-                dead[row] = paths[row].as_py() in self._sharing.get(int(hashes[row]), ())
+            for row in maybe[~hidden[maybe]].tolist():
+                hidden[row] = paths[row].as_py() in self._sharing.get(int(hashes[row]), ())
         if self._short:
             for row in np.flatnonzero(~whole).tolist():
-                dead[row] = paths[row].as_py() in self._short
-        return np.flatnonzero(dead)
+                hidden[row] = paths[row].as_py() in self._short
+        return np.flatnonzero(hidden)
 
 
 def _flags(values: npt.NDArray[np.bool_]) -> pa.BooleanArray:

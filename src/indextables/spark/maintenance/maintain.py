@@ -10,22 +10,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from indextables.core.options import Options
-from indextables.log.history import open_at
-from indextables.log.state.checkpoint import Checkpointed, checkpoint
-from indextables.log.table_log import TableLog
 from indextables.spark.maintenance.prewarm import prewarm
 from indextables.spark.tasks import ExecutorWorkers, parallelism, run_on_executors
-from indextables.storage.resolve import resolve
-from indextables.table.distributed.merge_job import MergeJob, begin_merge
-from indextables.table.maintain.merge import Merged
-from indextables.table.maintain.merge_plan import merge_limits
+from indextables.table.distributed.maintenance import Checkpointed, compact_by
+from indextables.table.distributed.merge_job import Merged, MergeJob, begin_merge, merge_limits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _BATCH_SECONDS: Final = 60.0
-"""How long the tasks of one commit should take together."""
+"""Seconds that the tasks of one commit should take together: work that ends early loses about a minute."""
 _TASKS_PER_PROCESSOR: Final = 2
+"""Tasks of the first commit for each processor: a slow task leaves no processor idle for long."""
 
 
 def merge_splits(
@@ -63,9 +59,7 @@ def compact(spark: SparkSession, url: str, *, options: Mapping[str, Any] | None 
 
     It pays from some millions of files on; below, `Table.checkpoint` takes less time than Spark needs to begin. Raises the same.
     """
-    checked = Options(options)
-    log = TableLog(resolve(str(url), checked).open(), checked, workers=ExecutorWorkers(spark))
-    return checkpoint(log, open_at(log), compact=True)
+    return compact_by(ExecutorWorkers(spark), str(url), Options(options))
 
 
 __all__ = ["compact", "merge_splits", "prewarm", "run_merge"]

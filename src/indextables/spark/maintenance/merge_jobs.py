@@ -20,14 +20,14 @@ from typing import Final, Literal
 import msgspec
 import pyarrow as pa
 
-from indextables.core.options import Options
-from indextables.storage.resolve import resolve
+from indextables.table.open_log import full_url
 
 logger = logging.getLogger("indextables")
 
 Status = Literal["RUNNING", "COMPLETED", "NOTHING TO DO", "FAILED", "LOST"]
 
 _MOST_KEPT: Final = 200
+"""Files of merges that are kept, the newest ones: some days of a busy table, and less than a megabyte."""
 SCHEMA: Final = pa.schema(
     [
         ("jobId", pa.string()),
@@ -48,7 +48,7 @@ SCHEMA: Final = pa.schema(
 
 
 class Job(msgspec.Struct, rename="camel"):
-    """One merge."""
+    """A merge that follows a write, as its file says."""
 
     job_id: str
     table: str
@@ -72,7 +72,7 @@ class Job(msgspec.Struct, rename="camel"):
 
 def merge_jobs(table: str | None = None) -> pa.Table:
     """The merges that followed writes from this machine, newest first: of one table, however its place is written, or of all."""
-    place = None if table is None else resolve(table, Options()).url
+    place = None if table is None else full_url(table)
     found = sorted(_all(), key=lambda job: job.started_at, reverse=True)
     rows = [msgspec.to_builtins(job) for job in found if place is None or job.table == place]
     return pa.Table.from_pylist([{name: row[name] for name in SCHEMA.names} for row in rows], schema=SCHEMA)
@@ -89,13 +89,13 @@ def begin_job(table: str, after_version: int) -> Job | None:
 
 
 def end_job(job: Job, status: Status, error: str | None = None) -> None:
-    """Write down how it ended."""
+    """Write down how the merge ended."""
     job.status, job.ended_at, job.error = status, _now(), error
     _save(job)
 
 
 def jobs_directory() -> Path:
-    """Where they are written down."""
+    """The directory with a file for each merge."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     with contextlib.suppress(RuntimeError, OSError):
         home = base if base.is_absolute() else Path("~/.cache").expanduser()
@@ -130,7 +130,7 @@ def _alive(process: int) -> bool:
 
 
 def _save(job: Job) -> None:
-    """In one step, so that nobody reads half of it."""
+    """Write a merge's file in one step, so that nobody reads half of the file."""
     path = jobs_directory() / f"{job.job_id}.json"
     half = path.with_suffix(f".{os.getpid()}")
     half.write_bytes(msgspec.json.encode(job))

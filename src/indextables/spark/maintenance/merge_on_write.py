@@ -2,7 +2,8 @@
 
 By default the merge runs beside whatever the program does next. After `indextables.spark.write` it is a thread of the program,
 and the work is done by executors; a program that ends waits for it. The commit of `df.write.format("indextables")` is called by
-Spark in a process that knows of no session and ends right away, so there the merge is a process of its own on that machine.
+Spark without a session, and with the pure Python source in a process that ends right away, so there the merge is a process of its
+own on that machine. A thread waits for the end of that process, as every parent has to.
 With `mergeOnWrite.async.enabled=false` the write waits in both cases.
 
 The write has happened by then. Whatever becomes of the merge is said in the log and by `merge_jobs()`, and never fails it.
@@ -23,15 +24,12 @@ from typing import TYPE_CHECKING
 from indextables.core import options as opt
 from indextables.core.options import Options
 from indextables.spark.maintenance.merge_jobs import Job, begin_job, end_job
-from indextables.table.distributed.merge_job import MergeJob, begin_merge
-from indextables.table.maintain.merge import Merged
-from indextables.table.maintain.merge_plan import merge_limits
+from indextables.table.distributed.merge_job import Merged, MergeJob, begin_merge, merge_limits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from indextables.table.distributed.write_job import WriteJob
-    from indextables.table.table import Commit
+    from indextables.table.distributed.write_job import Commit, WriteJob
 
 logger = logging.getLogger("indextables")
 
@@ -73,6 +71,7 @@ def after_source_write(job: WriteJob, done: Commit) -> None:
         assert process.stdin is not None
         with process.stdin as pipe:
             pipe.write(pickle.dumps(what))
+        threading.Thread(target=process.wait, name="indextables-merge-waits", daemon=True).start()
     except OSError as error:
         logger.warning("table %s: the merge after version %d did not begin: %s", job.log.url, done.version, error)
 

@@ -49,14 +49,17 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     return to_arrow_schema(schema, timezone="UTC")
 
 
-def check_schema(wanted: StructType, schema: pa.Schema) -> None:
-    """Whether a schema that the user gave, `.schema(…)`, is a part of the table's. Raises SchemaError."""
+def check_schema(wanted: StructType, schema: pa.Schema, *, months: bool = False) -> None:
+    """Whether a schema that the user gave, `.schema(…)`, is a part of the table's. Raises SchemaError.
+
+    With `months`, intervals of months may be among the columns: they are refused where they are read.
+    """
     for field in wanted:
         if field.name not in schema.names:
             alike = [name for name in schema.names if name.lower() == field.name.lower()]
             hint = f"it is written {alike[0]}" if alike else f"its columns are {', '.join(schema.names)}"
             raise SchemaError(f"the table has no column {field.name}; {hint}", column=field.name)
-        real = spark_schema(schema, [field.name])[0]
+        real = spark_schema(schema, [field.name], months=months)[0]
         if _loose(field.dataType.jsonValue()) != _loose(real.dataType.jsonValue()):
             raise SchemaError(
                 f"column {field.name} is {real.dataType.simpleString()} in the table, not {field.dataType.simpleString()}; "
@@ -76,10 +79,11 @@ class ToSpark:
         self._target = target
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The same rows in exactly Spark's types."""
+        """A batch's rows in exactly Spark's types, the columns in Spark's order."""
+        ordered = batch if batch.schema.names == self._target.names else batch.select(self._target.names)
         columns = [
             column if column.type.equals(field.type) else column.cast(field.type)
-            for column, field in zip(batch.columns, self._target, strict=True)
+            for column, field in zip(ordered.columns, self._target, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self._target)
 

@@ -19,27 +19,31 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from indextables.core.aggregate import By, Metrics, parse_aggregate
-from indextables.core.errors import OptionError, PredicateError
 from indextables.core.options import Options
-from indextables.core.predicate import Predicate, parse_predicate
-from indextables.log.snapshot import Snapshot
-from indextables.log.table_log import TableLog
 from indextables.spark.errors import one_line
 from indextables.spark.reading.arrow_types import arrow_schema, carried, spark_schema, uncarried
 from indextables.spark.reading.read_options import some_columns
 from indextables.spark.reading.source_reader import read_task
 from indextables.spark.worker_errors import plainly
-from indextables.split.aggregate.finish import finished
-from indextables.split.aggregate.partial import condensed
-from indextables.table.arguments import Moment, milliseconds, whole_number
-from indextables.table.distributed.read_tasks import SCORE, Plan, ScanTask, make_scan, open_table_log, pin, plan_tasks
-from indextables.table.read.count import count_in_log
+from indextables.table.arguments import Moment, parse_where
+from indextables.table.distributed.read_tasks import (
+    SCORE,
+    ByScore,
+    ReadTask,
+    TaskPlan,
+    finish_groups,
+    make_request,
+    plan_count,
+    plan_tasks,
+)
+from indextables.table.handle import TableHandle
+from indextables.table.open_table import pin_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-Work: TypeAlias = Callable[[ScanTask], Iterator[pa.RecordBatch]]
+Work: TypeAlias = Callable[[ReadTask], Iterator[pa.RecordBatch]]
 COUNT = "count"
 """The column that `count` returns."""
 _PART = "part"
@@ -63,16 +67,22 @@ def read(
     With `limit` they are the first ones, or with `score` the best ones, best first, and one task reads them. Raises
     TableNotFound, VersionNotFound, SchemaError, PredicateError, QueryError, OptionError.
     """
-    log, snapshot = _pinned(url, version, timestamp, options)
-    if limit is not None and whole_number("limit", limit) < 0:
-        raise OptionError(f"limit is {limit}, but must be 0 or more")
+    handle = pin_version(str(url), Options(options), version, timestamp)
     if columns is not None and not isinstance(columns, str):
         columns = some_columns(columns)
-    predicate = _predicate(where, snapshot)
-    scan = make_scan(log, snapshot, columns, predicate, query, score=score, limit=limit)
-    schema = spark_schema(snapshot.schema, scan.columns, SCORE if score else None, months=True)
+    request = make_request(
+        handle,
+        _doing(query),
+        columns=columns,
+        where=_predicate(where, handle),
+        query=query,
+        score=score,
+        order=ByScore() if score and limit is not None else None,
+        limit=limit,
+    )
+    schema = spark_schema(handle.schema, request.columns, SCORE if score else None, months=True)
     rows = carried(schema)
-    return uncarried(_map_tasks(spark, plan_tasks(log, snapshot, scan), _Rows(arrow_schema(rows)), rows), schema)
+    return uncarried(_map_tasks(spark, plan_tasks(handle, request), _Rows(arrow_schema(rows)), rows), schema)
 
 
 def count(
@@ -90,14 +100,10 @@ def count(
     Files of which the log knows it are not opened, and where it knows all of them nothing is asked of executors. Raises what
     `read` raises, and SplitError.
     """
-    log, snapshot = _pinned(url, version, timestamp, options)
-    scan = make_scan(log, snapshot, (), _predicate(where, snapshot), query)
-    if query is None:
-        snapshot, known, doubtful = count_in_log(log, snapshot, scan.where)
-        plan = plan_tasks(log, snapshot, scan, files=doubtful)
-    else:
-        known, plan = 0, plan_tasks(log, snapshot, scan)
-    total = known + sum(_answers(spark, plan, _Counts()))
+    handle = pin_version(str(url), Options(options), version, timestamp)
+    request = make_request(handle, _doing(query), columns=(), where=_predicate(where, handle), query=query)
+    count_plan = plan_count(handle, request)
+    total = count_plan.rows_in_log + sum(_answers(spark, count_plan.tasks, _Counts()))
     # unlike an Arrow table, this needs no job
     return spark.sql(f"SELECT * FROM VALUES ({total}L) AS answer({COUNT})")  # noqa: S608 - a number of ours
 
@@ -119,11 +125,11 @@ def aggregate(
     Every task makes the groups of its splits, and this process puts them together: what comes out is exact, and so many groups as
     this process can hold. Raises what `read` raises, and SplitError.
     """
-    log, snapshot = _pinned(url, version, timestamp, options)
-    wanted = parse_aggregate(by, metrics, snapshot.schema)
-    scan = make_scan(log, snapshot, wanted.columns, _predicate(where, snapshot), query)
-    parts = _answers(spark, plan_tasks(log, snapshot, scan), _Groups(wanted))
-    return _local(spark, finished(wanted, next(iter(condensed(wanted, parts)), None)))
+    handle = pin_version(str(url), Options(options), version, timestamp)
+    groups = parse_aggregate(by, metrics, handle.schema)
+    where = _predicate(where, handle)
+    request = make_request(handle, _doing(query), columns=groups.columns, where=where, query=query, aggregate=groups)
+    return _local(spark, finish_groups(request, _answers(spark, plan_tasks(handle, request), _Groups())))
 
 
 class _Rows:
@@ -132,14 +138,14 @@ class _Rows:
     def __init__(self, target: pa.Schema) -> None:
         self._target = target
 
-    def __call__(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
-        return read_task(task.scan, task.files, self._target)
+    def __call__(self, task: ReadTask) -> Iterator[pa.RecordBatch]:
+        return read_task(task, self._target)
 
 
 class _Counts:
     """How many rows a task has."""
 
-    def __call__(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
+    def __call__(self, task: ReadTask) -> Iterator[pa.RecordBatch]:
         with one_line():
             yield _part(task.count())
 
@@ -147,12 +153,9 @@ class _Counts:
 class _Groups:
     """The groups of a task's rows."""
 
-    def __init__(self, wanted: Any) -> None:
-        self._wanted = wanted
-
-    def __call__(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
+    def __call__(self, task: ReadTask) -> Iterator[pa.RecordBatch]:
         with one_line():
-            found = task.partial(self._wanted)
+            found = task.partial()
             if found is not None:
                 yield _part(found)
 
@@ -164,26 +167,25 @@ def _part(value: Any) -> pa.RecordBatch:
 class _Tasks:
     """What a Python worker runs: the tasks whose numbers it is given. All that is the same for all tasks travels once."""
 
-    def __init__(self, plan: Plan, work: Work) -> None:
-        self._scan = plan.scan
-        self._files = [task.files for task in plan.tasks]
+    def __init__(self, plan: TaskPlan, work: Work) -> None:
+        self._plan = plan
         self._work = work
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                yield from self._work(ScanTask(self._scan, self._files[number]))
+                yield from self._work(ReadTask(self._plan.job, self._plan.files[number]))
 
 
-def _map_tasks(spark: SparkSession, plan: Plan, work: Work, schema: StructType | str) -> DataFrame:
+def _map_tasks(spark: SparkSession, plan: TaskPlan, work: Work, schema: StructType | str) -> DataFrame:
     """A Spark task for each of the plan's, and none where it has none."""
-    many = len(plan.tasks)
+    many = len(plan.files)
     return spark.range(0, many, 1, max(many, 1)).mapInArrow(_Tasks(plan, work), schema)
 
 
-def _answers(spark: SparkSession, plan: Plan, work: Work) -> Iterator[Any]:
+def _answers(spark: SparkSession, plan: TaskPlan, work: Work) -> Iterator[Any]:
     """What the tasks have to say, in no particular order."""
-    if not plan.tasks:
+    if not plan.files:
         return
     with plainly():
         parts = _map_tasks(spark, plan, work, f"{_PART} binary").toArrow().column(_PART)
@@ -197,25 +199,14 @@ def _local(spark: SparkSession, answer: pa.Table) -> DataFrame:
     return spark.createDataFrame(answer.cast(arrow_schema(schema)), schema)
 
 
-def _pinned(
-    url: str, version: int | None, timestamp: Moment | None, options: Mapping[str, Any] | None
-) -> tuple[TableLog, Snapshot]:
-    if version is not None and timestamp is not None:
-        raise OptionError("give a version or a timestamp, not both")
-    log = open_table_log(str(url), Options(options))
-    moment = None if timestamp is None else milliseconds(timestamp)
-    return log, pin(log, None if version is None else whole_number("version", version), moment)
+def _doing(query: str | None) -> str:
+    return "reading" if query is None else "searching"
 
 
-def _predicate(where: str | None, snapshot: Snapshot) -> Predicate | None:
-    if where is None:
-        return None
-    if not isinstance(where, str):
-        raise PredicateError(
-            f"where is SQL text, such as \"level = 'ERROR'\", not {type(where).__name__}; for Spark's own expressions use "
-            ".where() of the DataFrame"
-        )
-    return parse_predicate(where, snapshot.schema)
+def _predicate(where: Any, handle: TableHandle) -> Any:
+    """The predicate that SQL text means for the table. Raises PredicateError."""
+    hint = "; for Spark's own expressions use .where() of the DataFrame"
+    return None if where is None else parse_where(where, handle.schema, hint=hint)
 
 
 __all__ = ["COUNT", "aggregate", "count", "read"]

@@ -11,10 +11,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from indextables.core import options as opt
 from indextables.core.options import Options
+from indextables.core.runtime.process_state import ProcessLocal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +26,10 @@ _ADVISORY = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 def optimize(
     df: DataFrame, partition_by: Sequence[str] = (), options: Mapping[str, Any] | Options | None = None
 ) -> DataFrame:
-    """The same rows, those of one partition together: to be written by any means. Says nothing of the size of splits."""
+    """A DataFrame with the same rows, those of one partition together, to be written by any means.
+
+    The size of splits is not set here.
+    """
     chosen = options if isinstance(options, Options) else Options(options)
     columns = ["`" + name.replace("`", "``") + "`" for name in partition_by]
     mode = chosen[opt.WRITE_OPTIMIZE_WRITE_DISTRIBUTION_MODE]
@@ -44,23 +48,38 @@ def split_size(spark: SparkSession, options: Options) -> Iterator[None]:
     was there before the first.
     """
     wanted = f"{options[opt.WRITE_OPTIMIZE_WRITE_TARGET_SPLIT_SIZE]}b"
-    with _LOCK:
-        running, before = _RUNNING.get(id(spark), (0, None))
-        _RUNNING[id(spark)] = (running + 1, before if running else spark.conf.get(_ADVISORY, None))
-        spark.conf.set(_ADVISORY, wanted)
+    _SESSIONS.value.begin(spark, wanted)
     try:
         yield
     finally:
-        with _LOCK:
-            running, before = _RUNNING.pop(id(spark))
+        _SESSIONS.value.end(spark)
+
+
+class _Sessions:
+    """How many such writes run in each session, and what the setting was before the first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[int, tuple[int, str | None]] = {}
+
+    def begin(self, spark: SparkSession, wanted: str) -> None:
+        """Set the size for a write that begins."""
+        with self._lock:
+            running, before = self._running.get(id(spark), (0, None))
+            self._running[id(spark)] = (running + 1, before if running else spark.conf.get(_ADVISORY, None))
+            spark.conf.set(_ADVISORY, wanted)
+
+    def end(self, spark: SparkSession) -> None:
+        """Put back the setting where no other such write runs in the session."""
+        with self._lock:
+            running, before = self._running.pop(id(spark))
             if running > 1:
-                _RUNNING[id(spark)] = (running - 1, before)
+                self._running[id(spark)] = (running - 1, before)
             elif before is None:
                 spark.conf.unset(_ADVISORY)
             else:
                 spark.conf.set(_ADVISORY, before)
 
 
-_LOCK = threading.Lock()
-_RUNNING: dict[int, tuple[int, str | None]] = {}
-"""How many such writes run in a session, and what the setting was before the first."""
+_SESSIONS: Final = ProcessLocal(_Sessions)
+"""The sessions that this process writes in. A forked child has no session of its own: its connection is the parent's."""

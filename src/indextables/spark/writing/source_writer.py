@@ -14,8 +14,9 @@ then may `abort` delete. A commit that fails for certain takes its files back it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
@@ -26,7 +27,7 @@ from indextables.core.errors import CommitError, OptionError
 from indextables.spark.errors import one_line
 from indextables.spark.maintenance.merge_on_write import after_source_write
 from indextables.spark.reading.month_intervals import refuse_month_intervals
-from indextables.spark.writing.write_options import parse_request
+from indextables.spark.writing.write_options import WriteRequest, parse_request
 from indextables.table.distributed.write_job import Built, WriteJob
 
 
@@ -40,7 +41,16 @@ class TaskMessage(WriterCommitMessage):
 class BatchWriter(DataSourceArrowWriter):
     """Writes one DataFrame. Created in the planner process, pickled to the tasks and to the committing process."""
 
-    def __init__(self, schema: StructType, options: Mapping[str, str], overwrite: bool) -> None:
+    ignores = False
+    """Whether a table that somebody else made meanwhile is no error: the mode `ignore`."""
+
+    def __init__(
+        self,
+        schema: StructType,
+        options: Mapping[str, Any],
+        overwrite: bool,
+        begin: Callable[[WriteRequest, str], WriteJob] = WriteRequest.begin,
+    ) -> None:
         with one_line():
             request = parse_request(options, overwrite=overwrite)
             refuse_month_intervals(schema)
@@ -49,7 +59,7 @@ class BatchWriter(DataSourceArrowWriter):
                     f"{opt.WRITE_OPTIMIZE_WRITE_ENABLED.key} moves rows between tasks, which Spark does not let a Python source "
                     "do: write with indextables.spark.write(df, url), or what indextables.spark.optimize(df, columns) returns"
                 )
-            self.job: WriteJob = request.begin(schema.json())
+            self.job: WriteJob = begin(request, schema.json())
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskMessage:
         """Turn the rows of one task into splits."""

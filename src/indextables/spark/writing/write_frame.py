@@ -21,9 +21,9 @@ from indextables.spark.maintenance.merge_on_write import after_write
 from indextables.spark.reading.month_intervals import as_months
 from indextables.spark.worker_errors import plainly
 from indextables.spark.writing.distribution import optimize, split_size
-from indextables.spark.writing.write_options import WriteRequest, parse_request
-from indextables.table.distributed.write_job import Built, WriteJob
-from indextables.table.table import Commit, Table
+from indextables.spark.writing.write_options import WriteRequest, exists_already, parse_request
+from indextables.table.distributed.write_job import Built, Commit, WriteJob
+from indextables.table.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -72,11 +72,11 @@ def write(
     job = replace(request.begin(df.schema.json()), new_only=new_only)
     rows = as_months(df)
     size: AbstractContextManager[None] = nullcontext()
-    if job.log.options[opt.WRITE_OPTIMIZE_WRITE_ENABLED] and not job.settled:
+    if job.log.options[opt.WRITE_OPTIMIZE_WRITE_ENABLED] and not job.nothing_to_do_because:
         rows = optimize(rows, job.plan.partition_by, job.log.options)
         size = split_size(df.sparkSession, job.log.options)
     try:
-        built = _build(rows, job, size) if not job.settled else []
+        built = _build(rows, job, size) if not job.nothing_to_do_because else []
     except BaseException:
         job.discard(())
         raise
@@ -102,20 +102,20 @@ def _version(request: WriteRequest) -> int | None:
 def _exists(request: WriteRequest, mode: str, version: int) -> Commit:
     if mode == "ignore":
         return Commit(version, "", written=False, reason=f"there is a table at {request.url} already")
-    raise TableExists(
-        f"there is a table at {request.url} already: use mode append, overwrite or ignore", url=request.url
-    )
+    raise exists_already(request.url)
 
 
 def _build(df: DataFrame, job: WriteJob, size: AbstractContextManager[None]) -> list[Built]:
     with plainly(), size:
         # by number, because `mapInArrow` looks columns up by their names, and takes a dot in one for a path
         numbered = df.toDF(*(f"c{number}" for number in range(len(df.columns))))
-        answers = numbered.mapInArrow(_task(job, df.columns), "built binary").collect()
+        answers = numbered.mapInArrow(build_task(job, df.columns), "built binary").collect()
     return [pickle.loads(bytes(row.built)) for row in answers]  # noqa: S301 - from our own tasks
 
 
-def _task(job: WriteJob, names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def build_task(job: WriteJob, names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that a Spark task runs: it builds splits of its rows, uploads them and answers with what it built."""
+
     def build(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         built = pickle.dumps(job.build(batch.rename_columns(names) for batch in batches))
         yield pa.RecordBatch.from_arrays([pa.array([built], pa.binary())], names=["built"])

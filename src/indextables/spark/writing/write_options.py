@@ -14,18 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from indextables.core.errors import OptionError
+from indextables.core.errors import OptionError, TableExists
 from indextables.core.options import Options, split_list
-from indextables.log.actions import TxnAction
 from indextables.spark.reading.read_options import check_known
-from indextables.table.distributed.write_job import Mode, WriteJob, begin_write
+from indextables.table.distributed.write_job import Mode, TxnAction, WriteJob, begin_write
 
 WRITE_OPTIONS: Final = ("path", "partitionBy", "partitionOverwriteMode", "replaceWhere", "txnAppId", "txnVersion")
 
 
 @dataclass(frozen=True)
 class WriteRequest:
-    """One write, as it was asked for."""
+    """What the caller of a write asked for, checked for its form."""
 
     url: str
     mode: Mode
@@ -49,25 +48,31 @@ class WriteRequest:
 
 def parse_request(options: Mapping[str, Any], *, overwrite: bool) -> WriteRequest:
     """Read the options of a write. Raises OptionError."""
-    left = {key.lower(): value for key, value in options.items()}
-    url = left.pop("path", None)
+    unread = {key.lower(): value for key, value in options.items()}
+    url = unread.pop("path", None)
     if not url:
         raise OptionError(
-            'a write needs the place of its table: df.write.format("indextables").save("s3://bucket/table")'
+            'a write needs the place of its table: df.write.format("indextables").save("s3://bucket/table"); tables have names '
+            "only in sessions with the connector, and indextables.spark.status(spark) says why a session has none"
         )
-    partition_by = left.pop("partitionby", None)
-    where = left.pop("replacewhere", None)
-    dynamic = _dynamic(left.pop("partitionoverwritemode", None))
-    txn = _txn(left.pop("txnappid", None), left.pop("txnversion", None))
+    partition_by = unread.pop("partitionby", None)
+    where = unread.pop("replacewhere", None)
+    dynamic = _dynamic(unread.pop("partitionoverwritemode", None))
+    txn = _txn(unread.pop("txnappid", None), unread.pop("txnversion", None))
     if where is not None and not overwrite:
         raise OptionError(
             f"replaceWhere {where!r} says what is overwritten, but this write appends: use mode overwrite"
         )
     if where is not None and dynamic:
         raise OptionError("replaceWhere and partitionOverwriteMode=dynamic both say what is overwritten, keep one")
-    check_known(left, WRITE_OPTIONS, "a write")
+    check_known(unread, WRITE_OPTIONS, "a write")
     mode: Mode = "append" if not overwrite else "dynamic" if dynamic else "overwrite"
-    return WriteRequest(str(url), mode, _columns(partition_by), where, txn, Options(left))
+    return WriteRequest(str(url), mode, _columns(partition_by), where, txn, Options(unread))
+
+
+def exists_already(url: str) -> TableExists:
+    """The error of a write that wants a new table where there is one."""
+    return TableExists(f"there is a table at {url} already: use mode append, overwrite or ignore", url=url)
 
 
 def _dynamic(text: Any) -> bool:

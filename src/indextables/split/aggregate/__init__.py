@@ -1,7 +1,10 @@
 """Aggregates of one split, and how those of many become one.
 
-inputs.py     rows → keys, and numbers that can be added up
-partial.py    what is known about the groups of some rows; partials of other rows are added to it
-finish.py     partial → the metrics that were asked for
-pushdown.py   the same partial from an index, without reading rows
+rows ──exact_inputs──▶ keys and numbers ──▶ Partial ──┐
+index ──index_groups──────────────────────▶ Partial ──┴─ added up ──finish──▶ one row a group
+
+exact_inputs.py   rows → keys, and numbers that add up without rounding
+partial.py        what is known about the groups of some rows; partials of other rows are added to it
+index_groups.py   the same partial from an index, without reading rows
+finish.py         partial → the metrics that were asked for
 """

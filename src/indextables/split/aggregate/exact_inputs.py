@@ -25,12 +25,19 @@ from indextables.split.plan.order_keys import HIGHEST, LOWEST, NAN
 LOW_BITS: Final = 32
 """Of a whole number, in its lower half."""
 FLOAT_LOW_BITS: Final = 26
+"""Bits of a mantissa in its lower half: 2^37 rows add up before a sum of halves overflows 64 bits."""
 MANTISSA_BITS: Final = 53
+"""Bits of the mantissa of a double."""
 NAN_EXPONENT: Final = 5_000
+"""Stands for the exponent of NaN. No double has an exponent above 1024."""
 INFINITE_EXPONENT: Final = 5_001
+"""Stands for the exponent of infinity."""
 MINUS_INFINITE_EXPONENT: Final = 5_002
+"""Stands for the exponent of minus infinity."""
 _LEAST_DAY: Final = -(2**31)
+"""The first day that a date can be, in days since 1970."""
 _DAY: Final = 86_400_000_000
+"""Microseconds of a day."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -68,7 +75,7 @@ def whole(values: Any) -> tuple[Numbers, Any]:
 
 
 def from_whole(numbers: Numbers, missing: Any, kind: pa.DataType) -> pa.Array:
-    """The way back."""
+    """Numbers that `whole` made, as values of a type again; null where `missing` is true."""
     array = pa.array(numbers, pa.int64(), mask=missing)
     return array.cast(pa.int32()).cast(kind) if pa.types.is_date32(kind) else array.cast(kind)
 
@@ -126,7 +133,7 @@ def ordered(values: Any) -> Any:
 
 
 def unordered(places: Any, kind: pa.DataType) -> Any:
-    """The way back."""
+    """Places that `ordered` made, as values of a type again."""
     if not pa.types.is_floating(kind):
         return places
     numbers = pc.fill_null(places, 0).to_numpy(zero_copy_only=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import decimal
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,7 @@ from indextables.split.aggregate.partial import EXTRA, ROWS, Partial, has_extra,
 _Total: TypeAlias = int | float
 """Of doubles: a whole number of units, or what is no number."""
 _LEAST_EXPONENT = -1073
+"""The smallest exponent of a double, as `frexp` counts."""
 _DIGITS = decimal.Context(prec=100, rounding=ROUND_HALF_UP)
 
 
@@ -81,6 +82,14 @@ def _metric(metric: Metric, number: int, main: pa.Table, extra: pa.Table | None)
         case "min" | "max":
             assert metric.column is not None
             return unordered(main.column(f"{number}{metric.function}").combine_chunks(), metric.column.type)
+        case "sum" | "avg":
+            return _sum_or_average(metric, number, main, extra)
+        case _:
+            assert_never(metric.function)
+
+
+def _sum_or_average(metric: Metric, number: int, main: pa.Table, extra: pa.Table | None) -> Any:
+    """The sums or averages of the groups, rounded once, at the end."""
     counts = main.column(f"{number}count").to_pylist()
     if extra is not None:
         totals = [_float_total(*parts) for parts in zip(*_lists(extra), strict=True)]

@@ -27,14 +27,19 @@ from indextables.split.aggregate.partial import NO_KEY, ROWS, Partial, has_extra
 from indextables.split.bundle.native_errors import translated
 from indextables.split.index.doc_mapping import FieldMapping
 from indextables.split.index.row_numbers import count_of
-from indextables.split.plan.column_queries import IndexView
+from indextables.split.plan.index_view import IndexView
 from indextables.split.plan.order_keys import whole_key
 from indextables.split.plan.predicate_plan import plan_predicate
-from indextables.split.plan.row_sets import NOTHING, Answer, all_answers
+from indextables.split.plan.row_sets import EMPTY_SET, RowSet, intersection
 
 _MOST_QUESTIONS: Final = 64
+"""Searches for the groups of one split. For more groups reading the rows is faster."""
 _MOST_BUCKETS: Final = 60_000
+"""Buckets of one search. Tantivy counts at most 65,000, gaps included."""
+_FROM_STATISTICS: Final = frozenset({"count", "sum", "avg", "min", "max"})
+"""Metrics that Tantivy's `stats` of a fast field give. Any other metric is taken from the rows."""
 _EXACT: Final = 1 << 53
+"""Whole numbers up to this size are exact as doubles, in which Tantivy adds up."""
 _LEAST_MARGIN: Final = 1 << 52
 """Above it, a quotient of two doubles may be rounded up to the next whole number."""
 
@@ -43,7 +48,7 @@ _LEAST_MARGIN: Final = 1 << 52
 class _Listed:
     """A key with few groups: the value of each, and the rows that have it."""
 
-    choices: Sequence[tuple[Any, Answer]]
+    choices: Sequence[tuple[Any, RowSet]]
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ Group = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def from_index(
-    aggregate: Aggregate, view: IndexView, answer: Answer, constants: Mapping[str, pa.Scalar]
+    aggregate: Aggregate, view: IndexView, answer: RowSet, constants: Mapping[str, pa.Scalar]
 ) -> Partial | None:
     """The groups of the rows that an exact answer finds, or None where the rows have to be read."""
     wanted = [_wanted(metric, view, constants) for metric in aggregate.metrics]
@@ -103,7 +108,7 @@ def from_index(
     question = _Question(aggregate.metrics, [part for part in wanted if part is not None], counted, view)
     groups: list[Group] = []
     for chosen in itertools.product(*(key.choices for key in listed)):
-        found = all_answers([answer, *(part for _, part in chosen)], view.rows)
+        found = intersection([answer, *(part for _, part in chosen)], view.rows)
         for numbers, facts in question.ask(found):
             own, theirs = (value for value, _ in chosen), iter(numbers)
             values = tuple(next(own if isinstance(key, _Listed) else theirs) for key in keys)
@@ -114,7 +119,7 @@ def from_index(
 def _counted_terms(
     aggregate: Aggregate,
     view: IndexView,
-    answer: Answer,
+    answer: RowSet,
     constants: Mapping[str, pa.Scalar],
     wanted: Sequence[_Wanted],
 ) -> Partial | None:
@@ -123,7 +128,7 @@ def _counted_terms(
     if len(free) != 1 or any(key.bucket is not None or pa.types.is_floating(key.type) for key in aggregate.keys):
         return None
     mapped = None if free[0].column.nested else view.mapping.field(free[0].column.name)
-    if mapped is None or mapped.many or mapped.kind != "string" or view.terms(mapped) is None or answer is NOTHING:
+    if mapped is None or mapped.many or mapped.kind != "string" or view.terms(mapped) is None or answer is EMPTY_SET:
         return None
     with translated(view.split, "aggregating in its index"):
         found = view.searcher.terms_with_prefix(mapped.name, "", filter_query=answer.query)
@@ -158,7 +163,7 @@ def _key(key: Key, view: IndexView, constants: Mapping[str, pa.Scalar]) -> _List
     if column.nested or pa.types.is_floating(column.type):
         return None
     if column.name in constants:
-        everything = Answer(None, True, view.rows)
+        everything = RowSet(None, True, view.rows)
         return _Listed([(constants[column.name].as_py(), everything)]) if key.bucket is None else None
     mapped = view.mapping.field(column.name)
     if mapped is None or mapped.many:
@@ -201,7 +206,7 @@ def _planned(key: Key, choices: list[tuple[Any, Predicate]], view: IndexView) ->
         plan = plan_predicate(predicate, view)
         if not plan.exact:
             return None
-        found.append((value, Answer(plan.query, True, plan.at_most)))
+        found.append((value, RowSet(plan.query, True, plan.at_most)))
     return _Listed(found)
 
 
@@ -217,7 +222,7 @@ def _wanted(metric: Metric, view: IndexView, constants: Mapping[str, pa.Scalar])
     column = metric.column
     if column is None:
         return _Wanted()
-    if column.nested or has_extra(metric):
+    if column.nested or has_extra(metric) or metric.function not in _FROM_STATISTICS:
         return None
     if column.name in constants:
         return _Wanted(present=constants[column.name].is_valid) if metric.function == "count" else None
@@ -243,7 +248,7 @@ class _Question:
     counted: Sequence[_Counted]
     view: IndexView
 
-    def ask(self, answer: Answer) -> Iterator[Group]:
+    def ask(self, answer: RowSet) -> Iterator[Group]:
         """The groups within an answer, by the numbers of the counted keys."""
         request: dict[str, Any] = {
             f"m{number}": {"stats": {"field": part.field}} for number, part in enumerate(self.wanted) if part.field
@@ -251,7 +256,7 @@ class _Question:
         for key in reversed(self.counted):
             request = {"k": key.request(request)}
         found: Any = {}
-        if request and answer is not NOTHING:
+        if request and answer is not EMPTY_SET:
             query = answer.query if answer.query is not None else tantivy.Query.all_query()
             with translated(self.view.split, "aggregating in its index"):
                 found = self.view.searcher.aggregate(query, request)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import pyarrow as pa
 
@@ -23,7 +23,9 @@ NO_KEY: Final = "k"
 """The only key of an aggregate without keys, so that all rows are one group."""
 _AGAIN: Final = {"count_all": "sum", "count": "sum", "sum": "sum", "min": "min", "max": "max"}
 _DECIMAL_DIGITS: Final = 76
+"""Digits of a sum of decimals: the most that Arrow has, so that no sum overflows."""
 _MANY: Final = 16
+"""Partials that are held before they are added up: each adding goes through all groups."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,10 @@ def slots(aggregate: Aggregate) -> list[Slot]:
                     found.append(Slot(f"{number}total", "sum", kind))
                 else:
                     found += [Slot(f"{number}high", "sum"), Slot(f"{number}low", "sum")]
+            case "distinct":
+                raise AssertionError("distinct values have a table of their own")
+            case _:
+                assert_never(metric.function)
     return found
 
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -27,24 +27,33 @@ import pyarrow as pa
 
 from indextables.core.errors import CorruptSplit, ObjectNotFound, SplitError
 from indextables.core.runtime.threads import Workers
-from indextables.core.types import arrow_to_spark_json
+from indextables.split.build.split_form import SplitForm
 from indextables.split.build.split_writer import CREATED_BY, LocalSplit, engines, write_split
 from indextables.split.build.statistics import merged_summary
 from indextables.split.bundle.bundle_writer import RowsCopy, RowsFile, write_bundle
 from indextables.split.bundle.footer import Facts, Footer, Source
 from indextables.split.cache.cache_entry import Wanted, write_files
-from indextables.split.index.doc_mapping import DocMapping
 from indextables.split.index.index_files import BuiltIndex, segment_rows
 from indextables.split.index.index_merge import merge_indexes
 from indextables.split.reader import SplitReader
 from indextables.split.rows.row_writer import write_rows
 from indextables.storage.error_translation import translate
 
-LARGE_PART: Final = 100_000
-"""Rows of a row file that is always copied as it is."""
-FAIR_PART: Final = 16_384
-"""Smaller ones are always written together. Those in between are copied if no more than `MOST_PARTS` come out."""
-MOST_PARTS: Final = 128
+
+@dataclass(frozen=True)
+class PartSizes:
+    """Which row files of the sources are copied as they are. The others are read, and written together as one file."""
+
+    large: int = 100_000
+    """Rows. A row file of at least this number of rows is always copied."""
+    fair: int = 16_384
+    """Rows. A smaller row file is never copied. One between `fair` and `large` is copied if at most `most` files come out."""
+    most: int = 128
+    """Row files of a merged split, if files of a fair size are copied: readers open each file by itself."""
+
+
+PART_SIZES: Final = PartSizes()
+"""The sizes that every merge has, unless its target says otherwise."""
 
 
 class BrokenSource(Exception):
@@ -60,18 +69,16 @@ class BrokenSource(Exception):
 class Target:
     """What the merged split shall be."""
 
-    schema: pa.Schema
-    """Without the partition columns."""
-    mapping: DocMapping
+    form: SplitForm
+    """The columns, how they are indexed, and the bounds that are kept if rows are indexed anew."""
     partition_values: dict[str, str | None]
     created_ms: int
-    heap: int
-    stats_columns: Collection[str]
-    stats_length: int | None
     source: int
     """The number of its rows' source, if they are indexed anew. It also names its local file."""
     check: Callable[[], None] = lambda: None
     """Called now and then. What it raises ends the merge."""
+    part_sizes: PartSizes = field(default_factory=lambda: PART_SIZES)
+    """Which row files of the sources are copied."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,7 @@ def merge(directory: Path, sources: Sequence[SplitReader], target: Target, worke
 
 def _alike(sources: Sequence[SplitReader], target: Target) -> bool:
     """Whether the indexes can be joined: one mapping, one schema, and no two rows of one name."""
-    mapping, schema = target.mapping.to_json(), arrow_to_spark_json(target.schema)
+    mapping, schema = target.form.mapping_json, target.form.schema_json
     numbers = [part.source for source in sources for part in source.footer.sources]
     return len(set(numbers)) == len(numbers) and all(
         source.footer.doc_mapping == mapping
@@ -129,13 +136,9 @@ def _indexed_anew(directory: Path, sources: Sequence[SplitReader], target: Targe
     local = write_split(
         directory,
         _scanned(sources, target),
-        schema=target.schema,
-        mapping=target.mapping,
+        target.form,
         partition_values=target.partition_values,
-        heap=target.heap,
         created_ms=target.created_ms,
-        stats_columns=target.stats_columns,
-        stats_length=target.stats_length,
         source=target.source,
         num_merge_ops=_merge_ops(sources),
     )
@@ -149,7 +152,7 @@ def _indexed_anew(directory: Path, sources: Sequence[SplitReader], target: Targe
 def _scanned(sources: Iterable[SplitReader], target: Target) -> Iterator[pa.RecordBatch]:
     for source in sources:
         rows = 0
-        batches = source.scan(target.schema.names)
+        batches = source.scan(target.form.schema.names)
         while True:
             target.check()
             with _blamed(source):
@@ -183,8 +186,9 @@ def _unpack(work: Path, number: int, source: SplitReader, target: Target) -> Non
     directory = _index_of(work, number)
     directory.mkdir()
     with _blamed(source):
-        write_files(directory, Wanted.of(source.cache_key, source.footer.index), source.fetch)
-        rows = segment_rows(directory, target.mapping)
+        index = source.warm_up()
+        write_files(directory, Wanted.full(index.key, index.regions), index.fetch)
+        rows = segment_rows(directory, target.form.mapping)
         if rows != source.footer.rows:
             raise CorruptSplit(f"its index has {rows} rows, its footer says {source.footer.rows}")
 
@@ -199,9 +203,9 @@ def _index(work: Path, sources: Sequence[SplitReader], target: Target, workers: 
         return merge_indexes(
             work / "index",
             directories,
-            target.mapping,
+            target.form.mapping,
             native=True,
-            heap=target.heap,
+            heap=target.form.heap,
             check=target.check,
             workers=workers,
         )
@@ -209,25 +213,26 @@ def _index(work: Path, sources: Sequence[SplitReader], target: Target, workers: 
         for number, source in enumerate(sources):  # an index may be what its footer says, and still be none
             with _blamed(source):
                 alone = work / f"alone.{number}"
-                merge_indexes(alone, [directories[number]], target.mapping, native=False, heap=target.heap)
+                merge_indexes(alone, [directories[number]], target.form.mapping, native=False, heap=target.form.heap)
         raise
 
 
 def _rows(work: Path, sources: Sequence[SplitReader], target: Target) -> list[RowsFile | RowsCopy]:
     parts: list[RowsFile | RowsCopy] = []
-    least = min(LARGE_PART, max(FAIR_PART, sum(source.footer.rows for source in sources) // MOST_PARTS))
+    sizes = target.part_sizes
+    least = min(sizes.large, max(sizes.fair, sum(source.footer.rows for source in sources) // sizes.most))
     for number, (copied, run) in enumerate(itertools.groupby(sources, lambda source: _has_parts_of(source, least))):
         if copied:
             parts += [
                 _Copy(source.pages(), part, source, target.check) for source in run for part in source.footer.parts
             ]
         else:
-            parts += write_rows(work / f"rows.{number}", target.schema, _scanned(run, target))
+            parts += write_rows(work / f"rows.{number}", target.form.schema, _scanned(run, target))
     return parts
 
 
 def _has_parts_of(source: SplitReader, rows: int) -> bool:
-    """Whether its row files have so many rows on average. The last one of a split may be small."""
+    """Whether the row files of a source have at least `rows` rows on average. The last file of a split may be small."""
     return source.footer.rows >= rows * len(source.footer.parts)
 
 
@@ -235,7 +240,7 @@ def _facts(
     sources: Sequence[SplitReader], target: Target, built: BuiltIndex, parts: Sequence[RowsFile | RowsCopy]
 ) -> Facts:
     footers = [source.footer for source in sources]
-    summary = merged_summary(footers, target.schema)
+    summary = merged_summary(footers, target.form.schema)
     stored = sum(part.rows for part in parts)
     if not stored == built.rows == summary.rows:
         raise SplitError(

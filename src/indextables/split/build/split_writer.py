@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import secrets
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -24,11 +24,10 @@ import pyarrow as pa
 
 from indextables._version import __version__
 from indextables.core.errors import SplitError
-from indextables.core.types import arrow_to_spark_json
+from indextables.split.build.split_form import SplitForm
 from indextables.split.build.statistics import Statistics
 from indextables.split.bundle.bundle_writer import RowsFile, Sealed, write_bundle
 from indextables.split.bundle.footer import Facts, Source
-from indextables.split.index.doc_mapping import DocMapping
 from indextables.split.index.index_files import BuiltIndex, IndexBuilder
 from indextables.split.rows.row_writer import write_rows
 from indextables.storage.error_translation import translate
@@ -57,35 +56,30 @@ def new_source() -> int:
 def write_split(
     directory: Path,
     batches: Iterable[pa.RecordBatch],
+    form: SplitForm,
     *,
-    schema: pa.Schema,
-    mapping: DocMapping,
     partition_values: Mapping[str, str | None],
-    heap: int,
     created_ms: int,
-    stats_columns: Collection[str] | None = None,
-    stats_length: int | None = None,
     source: int | None = None,
     num_merge_ops: int = 0,
 ) -> LocalSplit:
-    """Write rows of `schema`, which has no partition columns, to a new file in `directory`, which is made.
+    """Write rows of the form's schema to a new file in `directory`, which is made.
 
-    Bounds are kept for `stats_columns` (None: all), texts in them cut to `stats_length`. After an error nothing of the
-    split is left. Raises StorageError if the disk is full or fails, SchemaError for batches that do not fit the schema, and
-    whatever the iterator raises.
+    After an error nothing of the split is left. Raises StorageError if the disk is full or fails, SchemaError for batches
+    that do not fit the schema, and whatever the iterator raises.
     """
     source = new_source() if source is None else source
     name = f"{source:016x}"
     work = directory / f"{name}.work"
-    statistics = Statistics(schema, columns=stats_columns, length=stats_length)
+    statistics = Statistics(form.schema, columns=form.stats_columns, length=form.stats_length)
     builder: IndexBuilder | None = None
     try:
         work.mkdir(parents=True)
-        builder = IndexBuilder(work / "index", mapping, schema, source=source, heap=heap)
-        parts = write_rows(work / "rows", schema, _passing(batches, statistics, builder))
+        builder = IndexBuilder(work / "index", form.mapping, form.schema, source=source, heap=form.heap)
+        parts = write_rows(work / "rows", form.schema, _passing(batches, statistics, builder))
         built = builder.finish()
         builder = None
-        facts = _facts(schema, mapping, partition_values, statistics, parts, built, source, created_ms, num_merge_ops)
+        facts = _facts(form, partition_values, statistics, parts, built, source, created_ms, num_merge_ops)
         out = directory / f"{name}.split"
         sealed = write_bundle(out, parts, built.files, facts)
     except OSError as error:
@@ -107,8 +101,7 @@ def _passing(
 
 
 def _facts(
-    schema: pa.Schema,
-    mapping: DocMapping,
+    form: SplitForm,
     partition_values: Mapping[str, str | None],
     statistics: Statistics,
     parts: tuple[RowsFile, ...],
@@ -123,8 +116,8 @@ def _facts(
         raise SplitError(f"{summary.rows} rows came in, {stored} were stored and {built.rows} indexed: nothing is kept")
     return Facts(
         rows=summary.rows,
-        schema=arrow_to_spark_json(schema),
-        doc_mapping=mapping.to_json(),
+        schema=form.schema_json,
+        doc_mapping=form.mapping_json,
         partition_values=dict(partition_values),
         min_values=summary.min_values,
         max_values=summary.max_values,

@@ -38,8 +38,9 @@ MEMORY_BYTES: Final = 64 << 20
 """What all piles together keep in memory."""
 
 JOINED_ROWS: Final = 1 << 16
+"""Rows up to which batches are joined when they are read."""
 JOINED_BYTES: Final = 16 << 20
-"""Batches are joined up to these sizes when they are read: each costs the index and the row store the same effort."""
+"""Bytes up to which batches are joined when they are read: each costs the index and the row store the same effort."""
 
 PartitionValues = tuple[str | None, ...]
 

@@ -1,19 +1,13 @@
-"""Bundles: written once, in one pass over their parts; read by range, and never a byte past a checksum.
+"""Bundles are written once, in one pass over their parts.
 
 Writing renames the first row file to the bundle and appends the rest behind it, so that rows are hashed but not copied. A
 merge hands over parts of other bundles instead of files (`RowsCopy`); they are verified on the way.
-
-Reading begins with the footer: **one** ranged read where the log knows its place. Rows are then read through `Pages`,
-whole pages at a time, each compared with its checksum before anybody sees it. Vortex would return wrong rows for most
-flipped bits, and end the process for some.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,46 +18,17 @@ import msgspec
 import pyarrow as pa
 import xxhash
 
-from indextables.core.errors import (
-    AccessDenied,
-    CorruptSplit,
-    InvalidKey,
-    ObjectNotFound,
-    StorageError,
-    StoreMisconfigured,
-    StoreUnavailable,
-)
-from indextables.split.bundle.footer import (
-    FORMAT,
-    PAGE_SIZE,
-    TRAILER_SIZE,
-    Facts,
-    Footer,
-    Part,
-    Region,
-    decode_footer,
-    encode_footer,
-    footer_length,
-    pack_hashes,
-    page_hashes,
-)
+from indextables.split.bundle.bundle_reader import Pages
+from indextables.split.bundle.footer import FORMAT, PAGE_SIZE, Facts, Footer, Part, Region, encode_footer, pack_hashes
 from indextables.split.bundle.positions_tail import POSITIONS_SUFFIX, tail_length
 from indextables.storage.error_translation import translate
-from indextables.storage.local import local_store
-from indextables.storage.object_keys import joined
-from indextables.storage.store import Store
 
 _CHUNK: Final = 1 << 20
-_STEP: Final = 1 << 23
-_FIRST_READ: Final = 1 << 16
-"""Bytes read from the end of a bundle whose footer may begin anywhere."""
-
+"""Bytes that are copied from a local file at once."""
 _LEAST_PACKED: Final = 4096
+"""Bytes. Smaller index files are not packed: unpacking would cost more than the read of the saved bytes."""
 _WORTH_PACKING: Final = 0.95
 """Index files that do not become smaller than this are stored as they are. Positions always are: parts of them are read."""
-
-_EDGE_PAGES: Final = 16
-_CLEAR_ERRORS: Final = (ObjectNotFound, AccessDenied, StoreUnavailable, StoreMisconfigured, InvalidKey)
 
 
 @dataclass(frozen=True)
@@ -83,17 +48,17 @@ class RowsCopy:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """How many rows the Vortex file has."""
         return self.part.rows
 
     def chunks(self) -> Iterator[memoryview]:
-        """Its bytes, verified."""
+        """The bytes of the Vortex file, verified."""
         return self.pages.chunks(self.part.offset, self.part.length)
 
 
 @dataclass(frozen=True)
 class Sealed:
-    """A finished bundle."""
+    """A finished bundle: its footer, its size in bytes, and the byte at which the footer begins."""
 
     footer: Footer
     size: int
@@ -118,134 +83,6 @@ def write_bundle(out: Path, rows: Sequence[RowsFile | RowsCopy], index_files: Se
             raise translate(error, str(out.parent), out.name, "put") from error
         raise
     return sealed
-
-
-def read_footer(store: Store, key: str, *, size: int | None = None, footer_start: int | None = None) -> Footer:
-    """The footer of a bundle. One read where both places are known, as the log has them.
-
-    Raises CorruptSplit for anything that does not fit together; what the store itself says (ObjectNotFound, …) passes.
-    """
-    where = joined(store.root, key)
-    known = size
-    if size is None:
-        size = store.head(key).size
-    if footer_start is None:
-        first = max(size - _FIRST_READ, 0)
-        tail = _read_end(store, key, first, size, known)
-        if len(tail) < TRAILER_SIZE:
-            raise CorruptSplit(f"{where} is damaged: it has {size} bytes only", split=where)
-        length = footer_length(memoryview(tail)[-TRAILER_SIZE:], where)
-        if length > size:
-            raise CorruptSplit(f"{where} is damaged: it has {size} bytes, its footer alone has {length}", split=where)
-        footer_start = size - length
-        if footer_start >= first:
-            return decode_footer(tail[footer_start - first :], footer_start, where)
-    if not 0 <= footer_start <= size:
-        raise CorruptSplit(f"{where} is damaged: its footer begins at {footer_start} of {size} bytes", split=where)
-    return decode_footer(_read_end(store, key, footer_start, size, known), footer_start, where)
-
-
-def verify_bundle(store: Store, key: str, footer: Footer) -> None:
-    """Read everything and compare every checksum. Raises CorruptSplit."""
-    pages = Pages(store, key, footer)
-    for _ in pages.chunks(0, footer.rows_length):
-        pass
-    for region in (*footer.index, *footer.tails):
-        digest = xxhash.xxh3_64()
-        for start in range(0, region.length, _STEP):
-            end = min(start + _STEP, region.length)
-            digest.update(_exactly(store, key, region.offset + start, region.offset + end))
-        if digest.intdigest() != region.xxh3:
-            where = joined(store.root, key)
-            raise CorruptSplit(f"{where} is damaged: the checksum of {region.name} does not match", split=where)
-
-
-class Pages:
-    """The rows region of a bundle: bytes by range, each verified. Safe to use from many threads.
-
-    Reads of Vortex meet in the middle of pages, so the first and the last page of each read are kept for a while.
-    """
-
-    def __init__(self, store: Store, key: str, footer: Footer) -> None:
-        self._store = store
-        self._key = key
-        self._where = joined(store.root, key)
-        self._length = footer.rows_length
-        self._page = footer.page_size
-        self._hashes = page_hashes(footer)
-        self._edges: OrderedDict[int, memoryview] = OrderedDict()
-        self._lock = threading.Lock()
-
-    @property
-    def where(self) -> str:
-        """The split's full address, for messages."""
-        return self._where
-
-    @property
-    def near(self) -> bool:
-        """Whether they lie on a disk of this machine, so that a read more or less does not matter."""
-        return local_store(self._store) is not None
-
-    def read(self, offset: int, length: int) -> memoryview:
-        """These bytes of the rows region. Raises CorruptSplit, or what the store says."""
-        end = offset + length
-        if offset < 0 or length < 0 or end > self._length:
-            raise CorruptSplit(
-                f"{self._where} is damaged: bytes {offset} to {end} were asked for, its rows have {self._length}",
-                split=self._where,
-            )
-        if not length:
-            return memoryview(b"")
-        first, last = offset // self._page, (end - 1) // self._page
-        head = self._edge(first)
-        if head is not None and first == last:
-            return head[offset - first * self._page : end - first * self._page]
-        tail = self._edge(last) if last > first else None
-        begin = first + (head is not None)
-        stop = last + 1 - (tail is not None)
-        parts = [part for part in (head, self._fetch(begin, stop), tail) if part is not None]
-        data = parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
-        return data[offset - first * self._page : end - first * self._page]
-
-    def chunks(self, offset: int, length: int) -> Iterator[memoryview]:
-        """The same in pieces of a bounded size, for copying."""
-        end = offset + length
-        while offset < end:
-            stop = min((offset // _STEP + 1) * _STEP, end)
-            yield self.read(offset, stop - offset)
-            offset = stop
-
-    def _fetch(self, begin: int, stop: int) -> memoryview | None:
-        if begin >= stop:
-            return None
-        start, end = begin * self._page, min(stop * self._page, self._length)
-        data = memoryview(_exactly(self._store, self._key, start, end))
-        for page in range(begin, stop):
-            at = (page - begin) * self._page
-            if xxhash.xxh3_64_intdigest(data[at : at + self._page]) != self._hashes[page]:
-                raise CorruptSplit(
-                    f"{self._where} is damaged: the checksum of bytes {page * self._page} to "
-                    f"{min((page + 1) * self._page, self._length)} does not match",
-                    split=self._where,
-                )
-        self._keep(begin, data[: self._page])
-        self._keep(stop - 1, data[(stop - 1 - begin) * self._page :])
-        return data
-
-    def _edge(self, page: int) -> memoryview | None:
-        with self._lock:
-            found = self._edges.get(page)
-            if found is not None:
-                self._edges.move_to_end(page)
-            return found
-
-    def _keep(self, page: int, data: memoryview) -> None:
-        copy = memoryview(bytes(data))  # a view would keep the whole read in memory
-        with self._lock:
-            self._edges[page] = copy
-            self._edges.move_to_end(page)
-            while len(self._edges) > _EDGE_PAGES:
-                self._edges.popitem(last=False)
 
 
 class _Hasher:
@@ -400,27 +237,3 @@ def _chunks(file: BinaryIO, size: int) -> Iterator[memoryview]:
 def _append(file: BinaryIO, data: memoryview) -> None:
     while len(data):
         data = data[file.write(data) :]
-
-
-def _read_end(store: Store, key: str, start: int, size: int, known: int | None) -> bytes:
-    """Bytes up to what should be the end. If there is no such range, the reason is that the size is another one."""
-    try:
-        return _exactly(store, key, start, size)
-    except CorruptSplit:
-        raise
-    except StorageError as error:
-        if isinstance(error, _CLEAR_ERRORS) or known is None:
-            raise
-        found = store.head(key).size
-        if found == size:
-            raise
-        where = joined(store.root, key)
-        raise CorruptSplit(f"{where} is damaged: it has {found} bytes, the log says {size}", split=where) from error
-
-
-def _exactly(store: Store, key: str, start: int, end: int) -> bytes:
-    data = store.get_range(key, start, end)
-    if len(data) != end - start:
-        where = joined(store.root, key)
-        raise CorruptSplit(f"{where} is damaged: it ends before byte {end}", split=where)
-    return data

@@ -22,6 +22,7 @@ import xxhash
 from indextables.core.errors import CorruptSplit, SplitError
 
 FORMAT: Final = 1
+"""The version of the footer that this release writes. It reads no other."""
 MAGIC: Final = b"ITSPLIT\x01"
 PAGE_SIZE: Final = 1 << 18
 """Bytes under one checksum of the rows region."""
@@ -32,19 +33,22 @@ _LONGEST: Final = 1 << 28
 """No footer is longer than this, packed or unpacked."""
 
 _LARGEST_FILE: Final = 1 << 40
+"""Bytes of a file inside a bundle. A footer that says more is damaged."""
 _HASH_SIZE: Final = 8
+"""Bytes of one xxh3."""
 _LEVEL: Final = 3
+"""The level of zstd: higher levels save less than one per cent of a footer."""
 
 
 class Region(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One index file inside the bundle: as it is, or packed (zstd), if that saves something."""
+    """The place of an index file inside the bundle. The file lies there as it is, or packed (zstd) if that saves space."""
 
     name: str
     offset: int
     length: int
     """Bytes in the bundle."""
     xxh3: int
-    """Of these."""
+    """The checksum of these bytes."""
     raw: int = 0
     """Bytes of the file, if it is packed."""
     raw_xxh3: int = 0
@@ -61,7 +65,7 @@ class Region(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """One Vortex file inside the rows region. Rows are numbered on from part to part.
+    """The place of a Vortex file inside the rows region. Rows are numbered on from part to part.
 
     Most splits have one. There are more if the rows are so wide that a single file would have to be held in memory to be
     written, and after merges, which put the files of their sources one behind the other.

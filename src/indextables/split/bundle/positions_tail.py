@@ -19,6 +19,7 @@ from pathlib import Path
 POSITIONS_SUFFIX = ".pos"
 
 _MAGIC = 1337
+"""The number that Tantivy ends every file with."""
 _PAIR = struct.Struct("<II")
 _WORD = struct.Struct("<I")
 

@@ -9,7 +9,7 @@ The name is a digest of the table, the path, the fingerprint and the checksum of
 the name is safe, and two different splits cannot share an entry. Table and bytes stand in the name as they are, so that a
 listing is enough to evict and to flush.
 
-A sparse entry lacks the insides of its positions files (see `tails`).
+A sparse entry lacks the insides of its positions files (see `positions_tail.py`).
 """
 
 from __future__ import annotations
@@ -24,23 +24,27 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import xxhash
 
 from indextables.core.errors import CorruptSplit
 from indextables.split.bundle.footer import Region
+from indextables.split.cache.lease_file import LEASE
 
 Fetch = Callable[[Sequence[Region]], Sequence[bytes | memoryview]]
 """Gives the bytes of regions of one split, in order."""
 
-LEASE = ".indextables-lease"
-
-_NAME = re.compile(r"([0-9a-f]{16})-[0-9a-f]{40}-[ws]-([0-9]{1,19})")
-_PORTION = 64 << 20
-_CHUNK = 1 << 20
-_NOT_THE_FILE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-_NO_LINKS = frozenset({errno.EMLINK, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV})
+_NAME: Final = re.compile(r"([0-9a-f]{16})-[0-9a-f]{40}-[ws]-([0-9]{1,19})")
+_PORTION: Final = 64 << 20
+"""Bytes that are fetched at once and lie in memory together: all of an ordinary split, and a part of a huge one."""
+_CHUNK: Final = 1 << 20
+"""Bytes that are read at once when a file is verified."""
+_NOT_THE_FILE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of opening a file that say nothing about the file."""
+_NO_LINKS: Final = frozenset({errno.EMLINK, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV})
+"""Errors of a file system that makes no hard links here: the file is fetched instead."""
 
 
 @dataclass(frozen=True)
@@ -71,24 +75,39 @@ class Wanted:
     bytes: int
 
     @staticmethod
-    def of(key: CacheKey, regions: Sequence[Region], tails: Sequence[Region] = ()) -> Wanted:
-        """Check what the footer says and name the entry. Raises CorruptSplit."""
-        by_name = {region.name: region for region in regions}
-        if len(by_name) != len(regions) or not regions:
-            raise _corrupt(key, "its footer names an index file twice, or none at all")
-        for name in by_name:
-            if not _is_plain(name):
-                raise _corrupt(key, f"its footer names an index file {name!r}, which is no plain file name")
-        ends = {tail.name: tail for tail in tails}
-        for tail in tails:
-            whole = by_name.get(tail.name)
-            if whole is None or not _is_tail(tail, whole) or len(ends) != len(tails):
-                raise _corrupt(key, f"its footer names a tail of {tail.name} that is not the end of an index file")
-        return Wanted(key, tuple(regions), ends, *_name(key, regions, tails))
+    def full(key: CacheKey, regions: Sequence[Region]) -> Wanted:
+        """The entry with all files of an index. Raises CorruptSplit if the footer names files that cannot be."""
+        return _wanted(key, regions, ())
+
+    @staticmethod
+    def without_positions(key: CacheKey, regions: Sequence[Region], tails: Sequence[Region]) -> Wanted:
+        """The entry that has only the `tails` of the files they belong to. Raises CorruptSplit as `full` does."""
+        return _wanted(key, regions, tails)
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether queries that need the places of words can be answered."""
+        return not self.tails
 
     def fetched(self) -> list[Region]:
-        """What has to be read from the split, in the order of the split."""
+        """The regions that have to be read from the split, in the order of the split."""
         return sorted((self.tails.get(region.name, region) for region in self.regions), key=lambda part: part.offset)
+
+
+def _wanted(key: CacheKey, regions: Sequence[Region], tails: Sequence[Region]) -> Wanted:
+    """Check the regions that a footer names, and name the entry."""
+    by_name = {region.name: region for region in regions}
+    if len(by_name) != len(regions) or not regions:
+        raise _corrupt(key, "its footer names an index file twice, or none at all")
+    for name in by_name:
+        if not _is_plain(name):
+            raise _corrupt(key, f"its footer names an index file {name!r}, which is no plain file name")
+    ends = {tail.name: tail for tail in tails}
+    for tail in tails:
+        file = by_name.get(tail.name)
+        if file is None or not _is_tail(tail, file) or len(ends) != len(tails):
+            raise _corrupt(key, f"its footer names a tail of {tail.name} that is not the end of an index file")
+    return Wanted(key, tuple(regions), ends, *_name(key, regions, tails))
 
 
 def table_mark(table: str) -> str:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Final
 
 from indextables.core.errors import OptionError
 from indextables.core.options import Options, keys
+from indextables.core.runtime.process_state import Lru, ProcessLocal
 from indextables.split.cache.index_cache import IndexCache
 
-_OPEN: dict[tuple[Path | None, int], IndexCache] = {}
-_OPEN_LOCK = threading.Lock()
+_MOST_CACHES: Final = 1024
+"""Disk caches of one process: more than a process names. A cache that is opened twice is correct, but counts its leases twice."""
+_CACHES: Final[ProcessLocal[Lru[tuple[Path | None, int], IndexCache]]] = ProcessLocal(partial(Lru, _MOST_CACHES))
+"""The disk caches of this process by directory and size. A forked child opens its own: leases and counts are the parent's."""
 
 
 def open_cache(options: Options) -> IndexCache:
@@ -37,20 +40,7 @@ def _fixed(directory: str) -> Path:
 
 
 def _open(directory: Path | None, max_bytes: int) -> IndexCache:
-    place = (directory, max_bytes)
-    with _OPEN_LOCK:
-        if place not in _OPEN:
-            _OPEN[place] = IndexCache(directory, max_bytes)
-        return _OPEN[place]
-
-
-def _after_fork() -> None:
-    """Leases and counts are the parent's, and so is whoever held a lock."""
-    global _OPEN, _OPEN_LOCK
-    _OPEN, _OPEN_LOCK = {}, threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+    return _CACHES.value.get_or_load((directory, max_bytes), lambda: IndexCache(directory, max_bytes))
 
 
 def _home() -> Path:

@@ -13,12 +13,14 @@ import random
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-_SHORTEST_PAUSE = 0.0005
-_LONGEST_PAUSE = 0.02
+_SHORTEST_PAUSE: Final = 0.0005
+"""Seconds before the second attempt: most locks are held for less than a millisecond."""
+_LONGEST_PAUSE: Final = 0.02
+"""Seconds between later attempts: a waiter notices the end of a download this late at most."""
 
 
 def try_lock(path: Path, *, exclusive: bool, create: bool = False) -> int | None:

@@ -20,21 +20,19 @@ import errno
 import os
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Final
 
 from indextables.core.errors import OptionError, SplitError
 from indextables.core.metrics import METRICS
-from indextables.core.runtime.threads import THREADS, Workers
+from indextables.core.runtime.threads import IO, Workers
 from indextables.split.bundle.footer import Region
-from indextables.split.cache.cache_directory import CacheDisk, Room, certified, certify, release_fetching, touch
+from indextables.split.cache.cache_directory import CacheDisk, Room
 from indextables.split.cache.cache_entry import (
-    LEASE,
     CacheKey,
     Fetch,
     FetchFailed,
@@ -45,96 +43,25 @@ from indextables.split.cache.cache_entry import (
     verify_files,
     write_files,
 )
+from indextables.split.cache.cache_results import CacheStatistics, Prewarmed, WarmUp
 from indextables.split.cache.file_lock import is_at, poll, try_lock
+from indextables.split.cache.lease import Held, Lease, Turns
+from indextables.split.cache.lease_file import LEASE, is_verified, mark_used, mark_verified, release_fetching
 
 __all__ = ["CacheKey", "CacheStatistics", "Fetch", "IndexCache", "Lease", "Prewarmed", "WarmUp"]
 
-_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-
-@dataclass(frozen=True)
-class CacheStatistics:
-    """Counts of this process since it started, and what lies on disk now."""
-
-    hits: int = 0
-    """Leases that needed no download."""
-    waits: int = 0
-    """Hits that waited for somebody else's download."""
-    misses: int = 0
-    """Downloads."""
-    fetched_bytes: int = 0
-    damaged: int = 0
-    """Entries thrown away because files were missing or wrong."""
-    uncached: int = 0
-    """Downloads that went to a private directory, because the cache is off, full or unusable."""
-    evictions: int = 0
-    evicted_bytes: int = 0
-    entries: int = 0
-    bytes: int = 0
-    max_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class WarmUp:
-    """One split to prewarm."""
-
-    key: CacheKey
-    regions: Sequence[Region]
-    fetch: Fetch
-    tails: Sequence[Region] = ()
-
-
-@dataclass(frozen=True)
-class Prewarmed:
-    """What prewarming did: splits fetched, present already, and left out because the cache cannot hold them all."""
-
-    fetched: int
-    present: int
-    left_out: int
-
-
-@dataclass
-class _Held:
-    """An entry on lease in this process: one lock, however many leases."""
-
-    name: str
-    path: Path
-    lock: int
-    whole: bool
-    room: Room | None = None
-    disk: CacheDisk | None = None
-    leases: int = 0
-
-
-class Lease:
-    """The right to open `directory`. An index opened from it keeps working after `release`, but cannot be opened again."""
-
-    def __init__(self, cache: IndexCache, held: _Held) -> None:
-        self._cache = cache
-        self._held: _Held | None = held
-        self.directory = held.path
-        self.positions = held.whole
-        """False: a query that needs positions fails; acquire the split again with them."""
-        self.cached = held.room is None
-        """False: the directory is private to this process and goes away with its last lease."""
-
-    def release(self) -> None:
-        """End the lease. Doing it twice does no harm."""
-        held, self._held = self._held, None
-        if held is not None:
-            self._cache._release(held)  # noqa: SLF001 - one thing in two classes
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
+_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""The errors of a disk, or a user's share of a disk, that is full: evicting entries may help."""
+_SPARSE_FROM: Final = 1 << 20
+"""Bytes that leaving positions out must save. For less the whole index is fetched: a second download would cost more."""
+_PATIENCE_SECONDS: Final = 60.0
+"""Seconds to wait for a download of another thread or process. Then the split is downloaded once more."""
+_PUBLISH_ATTEMPTS: Final = 3
+"""How often a room is renamed to an entry while entries of that name come and go. Then the room stays private."""
 
 
 class IndexCache:
-    """See the module. `directory` None: nothing is kept, every lease is a private directory."""
+    """The disk cache of one process. With `directory=None` nothing is kept: every lease is a private directory."""
 
     def __init__(
         self,
@@ -142,8 +69,8 @@ class IndexCache:
         max_bytes: int,
         *,
         scratch: Path | None = None,
-        patience_seconds: float = 60.0,
-        sparse_from: int = 1 << 20,
+        patience_seconds: float = _PATIENCE_SECONDS,
+        sparse_from: int = _SPARSE_FROM,
         boot: str | None = None,
     ) -> None:
         self._boot = current_boot() if boot is None else boot
@@ -153,8 +80,8 @@ class IndexCache:
         self._patience = patience_seconds
         self._sparse_from = sparse_from
         self._mutex = threading.Lock()
-        self._held: dict[str, _Held] = {}
-        self._turns: dict[str, tuple[threading.Lock, int]] = {}
+        self._held: dict[str, Held] = {}
+        self._turns = Turns(patience_seconds)
         self._counts = CacheStatistics(max_bytes=max_bytes if directory else 0)
 
     def acquire(
@@ -168,25 +95,27 @@ class IndexCache:
     ) -> Lease:
         """A directory with the split's index. `fetch` is called only when it has to be downloaded.
 
-        `tails` are the ends of the positions files (see `tails.tail_length`), each with its own checksum. With
+        `tails` are the ends of the positions files (see `positions_tail.py`), each with its own checksum. With
         `without_positions` only those are fetched of the files they belong to, where that saves enough to be worth it.
         Raises CorruptSplit, SplitError when there is no space anywhere, and whatever `fetch` raises.
         """
-        whole = Wanted.of(key, regions)
-        sparse = Wanted.of(key, regions, tails) if tails else None
-        if sparse is not None and whole.bytes - sparse.bytes < self._sparse_from:
+        full = Wanted.full(key, regions)
+        sparse = Wanted.without_positions(key, regions, tails) if tails else None
+        if sparse is not None and full.bytes - sparse.bytes < self._sparse_from:
             sparse = None
-        choices = (whole, sparse) if without_positions and sparse is not None else (whole,)
-        lease = self._shared(choices)
+        request = _Request((full,), full, fetch, sparse)
+        if without_positions and sparse is not None:
+            request = _Request((full, sparse), sparse, fetch, None)
+        lease = self._shared(request.acceptable)
         if lease is not None:
             return lease
-        with self._turn(whole.name):
+        with self._turns.turn(full.name):
             try:
-                return self._shared(choices) or self._fill(choices, fetch, None if without_positions else sparse)
+                return self._shared(request.acceptable) or self._fill(request)
             except FetchFailed as failed:
                 raise failed.error from failed.error.__cause__
 
-    def prewarm(self, splits: Iterable[WarmUp], *, workers: Workers = THREADS, limit: int | None = None) -> Prewarmed:
+    def prewarm(self, splits: Iterable[WarmUp], *, workers: Workers = IO, limit: int | None = None) -> Prewarmed:
         """Fetch splits that are not there yet, at most `limit` at a time, and no more than the cache can hold."""
         budget = self._disk.max_bytes if self._disk is not None else 0
         chosen: list[WarmUp] = []
@@ -198,7 +127,7 @@ class IndexCache:
                 chosen.append(split)
             else:
                 left_out += 1
-        fetched = sum(workers.together([partial(self._warm, split) for split in chosen], limit=limit))
+        fetched = sum(workers.together([partial(_warm, self, split) for split in chosen], limit=limit))
         return Prewarmed(fetched, len(chosen) - fetched, left_out)
 
     def flush(self, table: str | None = None) -> tuple[int, int]:
@@ -219,97 +148,80 @@ class IndexCache:
         listing = self._disk.listing()
         return replace(
             counts,
-            evictions=self._disk.evictions,
-            evicted_bytes=self._disk.evicted_bytes,
+            evictions=self._disk.eviction.evictions,
+            evicted_bytes=self._disk.eviction.evicted_bytes,
             entries=len(listing),
             bytes=sum(entry.bytes for entry in listing),
         )
 
-    def _warm(self, split: WarmUp) -> int:
-        fetched = []
-
-        def fetch(regions: Sequence[Region]) -> Sequence[bytes | memoryview]:
-            fetched.append(regions)
-            return split.fetch(regions)
-
-        self.acquire(split.key, split.regions, fetch, tails=split.tails).release()
-        return 1 if fetched else 0
-
-    def _shared(self, choices: Sequence[Wanted]) -> Lease | None:
-        """A further lease of what this process holds already."""
+    def _shared(self, acceptable: Sequence[Wanted]) -> Lease | None:
+        """A further lease of an entry that this process holds already."""
         with self._mutex:
-            for wanted in choices:
+            for wanted in acceptable:
                 held = self._held.get(wanted.name)
                 if held is None:
                     continue
                 with suppress(OSError):  # a directory that cannot be looked at is not handed out
                     if is_at(held.lock, held.path / LEASE):
-                        self._count(hits=1)
+                        self._counts = self._counts.plus(hits=1)
                         return self._lease(held)
                 del self._held[wanted.name]
         return None
 
-    def _find(self, choices: Sequence[Wanted], *, waited: bool = False) -> Lease | None:
-        """A lease of an entry on disk. One that is damaged is thrown away."""
+    def _find(self, acceptable: Sequence[Wanted], *, waited: bool = False) -> Lease | None:
+        """A lease of the first acceptable entry on disk. A damaged entry is thrown away."""
         if self._disk is None:
             return None
-        for wanted in choices:
+        for wanted in acceptable:
             lock = self._disk.lease(wanted.name)
             if lock is None:
                 continue
             path = self._disk.entry(wanted.name)
             try:
-                intact = self._intact(path, lock, wanted)
+                intact = _is_intact(path, lock, wanted, self._boot)
                 if not intact:
                     self._disk.discard(wanted.name, lock)
             except BaseException:
                 os.close(lock)
                 raise
             if intact:
-                return self._hold(_Held(wanted.name, path, lock, not wanted.tails), hits=1, waits=int(waited))
+                return self._hold(Held(wanted.name, path, lock, wanted.has_positions), hits=1, waits=int(waited))
             os.close(lock)
             with self._mutex:
-                self._count(damaged=1)
+                self._counts = self._counts.plus(damaged=1)
         return None
 
-    def _intact(self, path: Path, lock: int, wanted: Wanted) -> bool:
-        if certified(lock, self._boot):
-            return has_files(path, wanted)
-        if not verify_files(path, wanted):
-            return False
-        certify(lock, self._boot)
-        return True
-
-    def _fill(self, choices: Sequence[Wanted], fetch: Fetch, part: Wanted | None) -> Lease:
-        """Find, download, or wait for who does."""
+    def _fill(self, request: _Request) -> Lease:
+        """Find an entry, download one, or wait for the process that downloads one; else use a private directory."""
         disk = self._disk
         reason: OSError | OptionError | None = None
         if disk is not None:
             try:
-                return self._find(choices) or self._fill_shared(disk, choices, fetch, part)
+                return self._find(request.acceptable) or self._fill_shared(disk, request)
             except (OSError, OptionError) as error:
                 reason = error
+        wanted = request.to_download
         try:
-            return self._fill_private(choices[-1], fetch)
+            return self._fill_private(wanted, request.fetch)
         except (OSError, OptionError) as error:
             places = f"{self._scratch}" if disk is None else f"{disk.root.parent} ({reason}) or {self._scratch}"
             raise SplitError(
-                f"split {choices[-1].key.path} of {choices[-1].key.table} needs {choices[-1].bytes:,} bytes of local disk "
-                f"for its index, which cannot be written to {places} ({error}): free some space, or name another place by "
+                f"split {wanted.key.path} of {wanted.key.table} needs {wanted.bytes:,} bytes of local disk for its index, "
+                f"which cannot be written to {places} ({error}): free some space, or name another place by "
                 "cache.disk.directory",
-                table=choices[-1].key.table,
-                path=choices[-1].key.path,
+                table=wanted.key.table,
+                path=wanted.key.path,
             ) from error
 
-    def _fill_shared(self, disk: CacheDisk, choices: Sequence[Wanted], fetch: Fetch, part: Wanted | None) -> Lease:
-        wanted = choices[-1]
-        path = disk.fetching(wanted.name)
+    def _fill_shared(self, disk: CacheDisk, request: _Request) -> Lease:
+        """Download an entry into the shared cache, unless another process does so meanwhile."""
+        path = disk.fetching(request.to_download.name)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         found: list[Lease] = []
 
         def attempt() -> int | None:
             lock = try_lock(path, exclusive=True, create=True)
-            if lock is None and (lease := self._find(choices, waited=True)) is not None:
+            if lock is None and (lease := self._find(request.acceptable, waited=True)) is not None:
                 found.append(lease)
                 return -1
             return lock
@@ -318,51 +230,53 @@ class IndexCache:
         if found:
             return found[0]
         try:
-            return self._find(choices, waited=True) or self._download(disk, wanted, fetch, part)
+            return self._find(request.acceptable, waited=True) or self._download(disk, request)
         finally:
             release_fetching(path, lock)
 
-    def _download(self, disk: CacheDisk, wanted: Wanted, fetch: Fetch, part: Wanted | None) -> Lease:
-        known = self._shared((part,)) or self._find((part,)) if part is not None else None
+    def _download(self, disk: CacheDisk, request: _Request) -> Lease:
+        """Write the entry. Files that an entry without positions has already are linked, and that entry leaves."""
+        wanted, sparse = request.to_download, request.to_complete
+        known = self._shared((sparse,)) or self._find((sparse,)) if sparse is not None else None
         try:
             source = None
-            if known is not None and part is not None:
-                source = (known.directory, part)
+            if known is not None and sparse is not None:
+                source = (known.directory, sparse)
                 with self._mutex:
-                    self._count(hits=-1)
+                    self._counts = self._counts.plus(hits=-1)
             try:
-                room, fetched = _write_room(disk, wanted, fetch, source)
+                room, fetched = _write_room(disk, wanted, request.fetch, source)
             except OSError as error:
                 if error.errno not in _NO_SPACE or disk.free(wanted.bytes) == 0:
                     raise
-                room, fetched = _write_room(disk, wanted, fetch, source)
+                room, fetched = _write_room(disk, wanted, request.fetch, source)
         finally:
             if known is not None:
                 known.release()
         lease = self._publish(disk, wanted, room, fetched)
-        if part is not None:
+        if sparse is not None:
             with suppress(OSError):  # it is of no more use, and will be the least recently used in time
-                disk.drop([part.name])
+                disk.drop([sparse.name])
         return lease
 
     def _publish(self, disk: CacheDisk, wanted: Wanted, room: Room, fetched: int) -> Lease:
         """Make the room an entry, or use the one that somebody else made meanwhile, or keep the room private."""
         try:
-            for _ in range(3):
+            for _ in range(_PUBLISH_ATTEMPTS):
                 if disk.publish(room, wanted.name):
-                    entry = _Held(wanted.name, disk.entry(wanted.name), room.lease, not wanted.tails)
+                    entry = Held(wanted.name, disk.entry(wanted.name), room.lease, wanted.has_positions)
                     return self._hold(entry, misses=1, fetched_bytes=fetched)
                 lease = self._find((wanted,))
                 if lease is not None:
                     disk.abandon(room)
                     with self._mutex:
-                        self._count(hits=-1, misses=1, fetched_bytes=fetched)
+                        self._counts = self._counts.plus(hits=-1, misses=1, fetched_bytes=fetched)
                     return lease
                 disk.discard(wanted.name, None)
         except OSError:
             disk.abandon(room)
             raise
-        private = _Held(wanted.name, room.path, room.lease, not wanted.tails, room, disk)
+        private = Held(wanted.name, room.path, room.lease, wanted.has_positions, room, disk)
         return self._hold(private, misses=1, fetched_bytes=fetched, uncached=1)
 
     def _fill_private(self, wanted: Wanted, fetch: Fetch) -> Lease:
@@ -371,13 +285,13 @@ class IndexCache:
                 self._scratch_disk = CacheDisk(self._scratch, 0, boot=self._boot, name="private-1")
             disk = self._scratch_disk
         room, fetched = _write_room(disk, wanted, fetch, None)
-        held = _Held(wanted.name, room.path, room.lease, not wanted.tails, room, disk)
+        held = Held(wanted.name, room.path, room.lease, wanted.has_positions, room, disk)
         return self._hold(held, misses=1, fetched_bytes=fetched, uncached=1)
 
-    def _hold(self, held: _Held, **counts: int) -> Lease:
-        """Enter what was found or made into the table of this process, beside or in place of what is there."""
+    def _hold(self, held: Held, **counts: int) -> Lease:
+        """A lease of an entry that was found or made. The process holds an entry once, however many leases there are."""
         with self._mutex:
-            self._count(**counts)
+            self._counts = self._counts.plus(**counts)
             known = self._held.get(held.name)
             if known is not None and os.path.samestat(os.fstat(known.lock), os.fstat(held.lock)):
                 os.close(held.lock)
@@ -385,11 +299,11 @@ class IndexCache:
             self._held[held.name] = held
             return self._lease(held)
 
-    def _lease(self, held: _Held) -> Lease:
+    def _lease(self, held: Held) -> Lease:
         held.leases += 1
-        return Lease(self, held)
+        return Lease(held, self._release)
 
-    def _release(self, held: _Held) -> None:
+    def _release(self, held: Held) -> None:
         with self._mutex:
             held.leases -= 1
             if held.leases:
@@ -398,37 +312,51 @@ class IndexCache:
                 del self._held[held.name]
             if held.room is None:
                 with suppress(OSError):  # it looks older than it is, then
-                    touch(held.lock)
+                    mark_used(held.lock)
                 os.close(held.lock)
         if held.room is not None and held.disk is not None:
             held.disk.abandon(held.room)
         elif self._disk is not None:
             with suppress(OSError):  # the next one who needs space tries again
-                self._disk.settle()
+                self._disk.shrink()
 
-    @contextmanager
-    def _turn(self, name: str) -> Iterator[None]:
-        """One thread of this process at a time per split, as long as it makes progress."""
-        with self._mutex:
-            lock, users = self._turns.get(name, (threading.Lock(), 0))
-            self._turns[name] = (lock, users + 1)
-        taken = False
-        try:
-            taken = lock.acquire(timeout=self._patience)
-            yield
-        finally:
-            if taken:
-                lock.release()
-            with self._mutex:
-                lock, users = self._turns.pop(name)
-                if users > 1:
-                    self._turns[name] = (lock, users - 1)
 
-    def _count(self, **more: int) -> None:
-        self._counts = replace(self._counts, **{name: getattr(self._counts, name) + n for name, n in more.items()})
+@dataclass(frozen=True)
+class _Request:
+    """What a caller of `acquire` takes, and what is downloaded if nothing of it is there."""
+
+    acceptable: tuple[Wanted, ...]
+    """The entries that serve the caller, the best first."""
+    to_download: Wanted
+    fetch: Fetch
+    to_complete: Wanted | None
+    """An entry without positions, whose files need not be downloaded again if it is there."""
+
+
+def _is_intact(path: Path, lock: int, wanted: Wanted, boot: str) -> bool:
+    """Whether an entry has all its files. An entry from before the machine's last start is verified in full, once."""
+    if is_verified(lock, boot):
+        return has_files(path, wanted)
+    if not verify_files(path, wanted):
+        return False
+    mark_verified(lock, boot)
+    return True
+
+
+def _warm(cache: IndexCache, split: WarmUp) -> int:
+    """Fetch one split that is not there yet. Returns 1 if it was fetched, else 0."""
+    fetched = []
+
+    def fetch(regions: Sequence[Region]) -> Sequence[bytes | memoryview]:
+        fetched.append(regions)
+        return split.fetch(regions)
+
+    cache.acquire(split.key, split.regions, fetch, tails=split.tails).release()
+    return 1 if fetched else 0
 
 
 def _write_room(disk: CacheDisk, wanted: Wanted, fetch: Fetch, source: tuple[Path, Wanted] | None) -> tuple[Room, int]:
+    """Download the files of an entry into a new room. Returns the room, and the bytes that were fetched."""
     room = disk.reserve(wanted.bytes)
     try:
         with METRICS.timed("indextables.cache.disk.fill.duration_ms"):

@@ -22,8 +22,8 @@ What a search must know:
   NaN and the infinities, `ip` columns with other texts, `json` columns with texts that are no JSON objects. Such a column is
   filtered on the rows. (A text column that lost overlong words is not inexact: they are no words to it, in queries as in rows.)
 - A query for -0.0 asks for 0.0.
-- In `json`, Tantivy keeps a string that reads as an RFC 3339 time as a date, cut to seconds, and not as words. Whole numbers and
-  fractions are different terms: 1 does not find 1.0.
+- In `json`, Tantivy keeps a string that reads as an RFC 3339 time as a date, cut to seconds, and not as words. A double without
+  a fraction is kept as a whole number, so that 1.0 is 1; 2^63 and 2^64 as doubles are kept as 2^63-1 and 2^64-1.
 - `ip` finds too much for `=`, because one address has many texts. So does `json`, and `text` does not answer `=` at all.
 - Only fast fields know which rows are null. Without one, the null counts of the split say it, or the rows.
 
@@ -35,10 +35,11 @@ hexadecimal digits: `user.id` is `user$2eid`. Tantivy would take a dot for a pat
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
@@ -62,6 +63,7 @@ FieldKind: TypeAlias = Literal["string", "text", "i64", "bool", "f64", "json", "
 Record: TypeAlias = Literal["basic", "freq", "position"]
 
 FORMAT: Final = 1
+"""The version of the mapping's JSON that this release writes and reads."""
 LONGEST_TERM: Final = 65_530
 """Bytes. Tantivy drops longer terms without a word."""
 
@@ -106,11 +108,11 @@ class FieldMapping:
     many: bool = False
     tokenizer: str | None = None
     record: Record | None = None
+    name: str = field(init=False, repr=False, compare=False)
+    """The name of the Tantivy field. It follows from the column's."""
 
-    @property
-    def name(self) -> str:
-        """The name of the Tantivy field."""
-        return field_name(self.column)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", field_name(self.column))
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ class DocMapping:
     def to_json(self) -> str:
         """The one text of this mapping."""
         fields = [
-            {key: value for key, value in vars(field).items() if value not in (False, None)} for field in self.fields
+            {key: value for key, value in vars(each).items() if key != "name" and value not in (False, None)}
+            for each in self.fields
         ]
         form = {"format": FORMAT, "maxTokenLength": self.max_token_length, "fields": fields}
         return json.dumps(form, ensure_ascii=False, separators=(",", ":"))
@@ -339,3 +342,11 @@ _KINDS: dict[str, FieldKind] = {
     "double": "f64",
     **dict.fromkeys(("byte", "short", "integer", "long", "date", "timestamp", "timestamp_ltz", "timestamp_ntz"), "i64"),
 }
+
+
+def normalised_ip(text: str) -> str | None:
+    """The usual text of an IP address, under which the index has the address; None if `text` is no IP address."""
+    try:
+        return None if "%" in text else str(ipaddress.ip_address(text))
+    except ValueError:
+        return None

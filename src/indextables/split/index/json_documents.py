@@ -16,7 +16,7 @@ are joined by Arrow, so that Python touches a row once, to hand its line over. W
 
 from __future__ import annotations
 
-import ipaddress
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -26,17 +26,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.errors import SchemaError
-from indextables.split.index.doc_mapping import LONGEST_TERM, ROW, SOURCE, DocMapping, FieldMapping
+from indextables.split.index.doc_mapping import LONGEST_TERM, ROW, SOURCE, DocMapping, FieldMapping, normalised_ip
 
 Line: TypeAlias = str | dict[str, Any]
 """A document: JSON, or a dict where JSON would not be exact."""
 
 _CHUNK_ROWS: Final = 8_192
+"""Rows that become JSON together, at most."""
 _CHUNK_BYTES: Final = 64_000_000
+"""Bytes of rows that become JSON together, about: larger batches are halved."""
 _DEEPEST: Final = 100
+"""Levels of a JSON value that are indexed, at most."""
 _SLACK: Final = 100
 """Bytes of a term beside path and word: its type, and what a stemmer may add."""
 _TEXT: Final = pa.large_string()
+_WITH_OFFSET: Final = re.compile(r"\d{4}-\d\d-\d\d[\x00-\x7f](\d\d):(\d\d):\d\d(?:\.\d+)?([+-])(\d\d):(\d\d)", re.ASCII)
+"""An RFC 3339 time, as Tantivy reads them, that is not in UTC."""
 _POWERS: Final = np.array([float(f"1e{exponent}") for exponent in range(23)])
 
 
@@ -80,7 +85,7 @@ class Feed:
 
 
 class _Column:
-    """One column of a chunk on its way into the lines."""
+    """A column of a chunk, on its way into JSON lines."""
 
     def __init__(self, field: FieldMapping, array: pa.Array, longest_path: int) -> None:
         self.field = field
@@ -158,7 +163,7 @@ class _Column:
 
     def _addresses(self, values: pa.Array) -> pa.Array:
         encoded = values.dictionary_encode()
-        known = [_address(text) for text in encoded.dictionary.to_pylist()]
+        known = [normalised_ip(text) for text in encoded.dictionary.to_pylist()]
         texts = pa.array([None if text is None else f'"{text}"' for text in known], _TEXT).take(encoded.indices)
         self.inexact = texts.null_count > values.null_count
         return texts
@@ -249,6 +254,8 @@ class _Objects:
             case list():
                 if depth < _DEEPEST:
                     return _present(self.clean(item, depth + 1, path) for item in value)
+            case str():
+                return indexed_text(value)
             case float():
                 return self._float(value)
             case int() if not -(2**63) <= value < 2**64:
@@ -259,7 +266,7 @@ class _Objects:
         return None
 
     def _reachable(self, key: str, path: int) -> bool:
-        if "\0" not in key and path + len(key.encode()) <= self.longest_path:
+        if "\0" not in key and "\1" not in key and path + len(key.encode()) <= self.longest_path:
             return True
         self.inexact = True
         return False
@@ -277,6 +284,29 @@ class _Objects:
         except OverflowError:
             self.inexact = True
             return None
+
+
+def indexed_text(text: str) -> str:
+    """A text inside JSON as Tantivy is given it.
+
+    Tantivy's JSON reader panics on an RFC 3339 time that lies before year 0 or after year 9999 in UTC. A blank in front makes
+    the text no time, and leaves its words as they are.
+    """
+    return f" {text}" if _has_no_moment(text) else text
+
+
+def _has_no_moment(text: str) -> bool:
+    """Whether a text is an RFC 3339 time that lies before year 0 or after year 9999 in UTC."""
+    if not text.startswith(("0000-01-01", "9999-12-31")):
+        return False
+    match = _WITH_OFFSET.fullmatch(text)
+    if match is None:
+        return False
+    hour, minute, offset_hours, offset_minutes = map(int, match.group(1, 2, 4, 5))
+    local, offset = hour * 60 + minute, offset_hours * 60 + offset_minutes
+    if text[0] == "0":
+        return match[3] == "+" and local < offset
+    return match[3] == "-" and local + offset >= 24 * 60
 
 
 def _chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -347,14 +377,6 @@ def _float_texts(numbers: np.ndarray) -> tuple[pa.Array, np.ndarray]:
     sign = pc.if_else(pa.array(numbers < 0), _text("-"), _text(""))
     mantissa = pc.cast(pa.array(whole.astype(np.uint64)), _TEXT)
     return pc.binary_join_element_wise(sign, mantissa, _text("e"), pc.cast(pa.array(power), _TEXT), _text("")), done
-
-
-def _address(text: str) -> str | None:
-    """The usual text of an IP address. None: it is none."""
-    try:
-        return None if "%" in text else str(ipaddress.ip_address(text))
-    except ValueError:
-        return None
 
 
 def _leaves(array: pa.Array) -> list[Any]:

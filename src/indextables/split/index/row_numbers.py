@@ -1,4 +1,4 @@
-"""What an index query finds: how many rows, and which.
+"""The rows that an index query finds: their number, and their numbers.
 
 A hit is a document; its fast fields `_row` and `_source` say which row it was indexed for. An index that was never merged has
 one source, and Tantivy returns the hits ordered by `_row`, with the number itself. After a merge the rows of several splits lie
@@ -21,11 +21,13 @@ from indextables.core.errors import CorruptSplit
 from indextables.split.bundle.footer import Source
 from indextables.split.bundle.native_errors import translated
 from indextables.split.index.doc_mapping import ROW, SOURCE
+from indextables.split.index.searcher import Searcher
 
-RowNumbers: TypeAlias = npt.NDArray[np.int64]
+RowNumberArray: TypeAlias = npt.NDArray[np.int64]
+"""Numbers of rows within a split, from 0."""
 
 
-def count_of(searcher: tantivy.Searcher, query: tantivy.Query | None, *, split: str) -> int:
+def count_of(searcher: Searcher, query: tantivy.Query | None, *, split: str) -> int:
     """How many rows the query finds. None finds all."""
     if query is None:
         return int(searcher.num_docs)
@@ -35,8 +37,8 @@ def count_of(searcher: tantivy.Searcher, query: tantivy.Query | None, *, split: 
 
 
 def rows_of(
-    searcher: tantivy.Searcher, query: tantivy.Query | None, sources: Sequence[Source], *, split: str
-) -> RowNumbers:
+    searcher: Searcher, query: tantivy.Query | None, sources: Sequence[Source], *, split: str
+) -> RowNumberArray:
     """The numbers of all rows that the query finds, ascending. None finds all.
 
     `sources` are the split's, as its footer has them; none stand for a single one.
@@ -47,11 +49,11 @@ def rows_of(
 
 
 def few_rows_of(
-    searcher: tantivy.Searcher, query: tantivy.Query | None, sources: Sequence[Source], most: int, *, split: str
-) -> RowNumbers | None:
-    """The same, or None where the query finds more than `most` rows: then reading them all in order is the better way.
+    searcher: Searcher, query: tantivy.Query | None, sources: Sequence[Source], most: int, *, split: str
+) -> RowNumberArray | None:
+    """The numbers of the rows that the query finds, ascending; None where these are more than `most` rows.
 
-    One search does both, and it costs hardly more than counting.
+    One search counts the rows and lists them. It takes hardly longer than counting alone.
     """
     rows = sum(source.rows for source in sources) if sources else searcher.num_docs
     if rows != searcher.num_docs:
@@ -74,8 +76,8 @@ def few_rows_of(
 
 
 def numbers_of(
-    searcher: tantivy.Searcher, documents: Sequence[tantivy.DocAddress], sources: Sequence[Source], *, split: str
-) -> RowNumbers:
+    searcher: Searcher, documents: Sequence[tantivy.DocAddress], sources: Sequence[Source], *, split: str
+) -> RowNumberArray:
     """The numbers of the rows that documents were indexed for, in the order of the documents."""
     rows = sum(source.rows for source in sources) if sources else searcher.num_docs
     if not documents:
@@ -89,14 +91,14 @@ def numbers_of(
     return numbers
 
 
-def _whole(values: Any, length: int, field: str, split: str) -> RowNumbers:
+def _whole(values: Any, length: int, field: str, split: str) -> RowNumberArray:
     try:
         return np.fromiter(values, np.int64, length)
     except (TypeError, ValueError, OverflowError):
         _corrupt(split, f"its index has a document without a usable {field}")
 
 
-def _placed(numbers: RowNumbers, named: RowNumbers, sources: Sequence[Source], split: str) -> RowNumbers:
+def _placed(numbers: RowNumberArray, named: RowNumberArray, sources: Sequence[Source], split: str) -> RowNumberArray:
     """Numbers within the named sources as numbers within the split."""
     ordered = sorted(sources, key=lambda source: source.source)
     ids, first, rows = (
@@ -107,11 +109,11 @@ def _placed(numbers: RowNumbers, named: RowNumbers, sources: Sequence[Source], s
         _corrupt(split, "its index has rows of a source that its footer does not name, or names twice")
     if np.any(numbers < 0) or np.any(numbers >= rows[places]):
         _corrupt(split, "its index names a row that its source does not have")
-    placed: RowNumbers = numbers + first[places]
+    placed: RowNumberArray = numbers + first[places]
     return placed
 
 
-def _checked(numbers: RowNumbers, rows: int, split: str) -> RowNumbers:
+def _checked(numbers: RowNumberArray, rows: int, split: str) -> RowNumberArray:
     if len(numbers) and (numbers[0] < 0 or numbers[-1] >= rows or (numbers[1:] <= numbers[:-1]).any()):
         _corrupt(split, f"its index names a row twice, or one that is not among its {rows} rows")
     return numbers

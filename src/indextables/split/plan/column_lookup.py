@@ -1,20 +1,18 @@
-"""Rows by the numbers in one column, without the index.
+"""Rows looked up in columns of whole numbers, without the index.
 
-Vortex hands out a column of 200,000 numbers in 0.1 ms, a fraction of what Tantivy needs for one range over a fast field; and
-where nothing is here yet, a column is a small part of the download that an index is. So values, lists and narrow ranges of
-whole numbers, dates and moments are looked up in the column itself. Columns that were asked for are kept, up to a bound; in one
-that ascends with its rows, as numbers and times of events mostly do, a question is a binary search.
+Vortex decodes a column of 200,000 numbers in 0.1 ms, a fraction of the time that Tantivy needs for one range over a fast field.
+Where nothing is on local disk yet, a column is a small part of the download that an index is. So values, lists and narrow ranges
+of whole numbers, dates and moments are looked up in the column itself. Columns are kept in memory, up to a bound. In a column
+that ascends with its rows, as numbers and times of events mostly do, a look-up is a binary search.
 
-What is left of a predicate beside these is checked on the rows that were found.
+The parts of a predicate that cannot be looked up are evaluated on the rows that the look-up found.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,27 +20,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.predicate import And, Column, ColumnBounds, Comparison, In, Or, Predicate, all_of
+from indextables.core.runtime.process_state import Lru
 from indextables.split.index.doc_mapping import DocMapping
-from indextables.split.index.row_numbers import RowNumbers
+from indextables.split.index.row_numbers import RowNumberArray
+from indextables.split.plan.costs import COSTS, Costs
 from indextables.split.plan.order_keys import HIGHEST, LOWEST, Run, run_of, whole_key
-from indextables.split.plan.predicate_plan import MOST_SHARE, conjuncts, disjuncts
+from indextables.split.plan.predicate_plan import conjuncts, disjuncts
 
 Integers: TypeAlias = npt.NDArray[Any]
-"""Of any width."""
-
-_MOST_BYTES: Final = 1 << 27
-"""Of all columns that are kept."""
-_FEW: Final = 64
-"""So few rows are looked at as they are, whatever else is asked."""
-_ENOUGH: Final = 1 / 64
-"""If there is more to ask, rows are only looked at up to this part of all: the index may know better."""
+"""An array of integers of any width."""
 
 
 class Numbers:
-    """The values of a column, in the order of the rows."""
+    """The values of one column in the order of the rows, ready for look-ups."""
 
     def __init__(self, column: pa.Array) -> None:
-        self._places: RowNumbers | None = None
+        self._places: RowNumberArray | None = None
         if column.null_count:
             self._places = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
             column = column.drop_null()
@@ -51,27 +44,29 @@ class Numbers:
 
     @property
     def nbytes(self) -> int:
-        """What it takes to keep them."""
+        """The bytes of memory that the column takes."""
         return self._values.nbytes + (0 if self._places is None else self._places.nbytes)
 
-    def rows_in(self, runs: Sequence[Run]) -> RowNumbers:
-        """The numbers of the rows, ascending, whose value lies in one of the runs, which ascend and do not overlap."""
+    def rows_in(self, runs: Sequence[Run]) -> RowNumberArray:
+        """The numbers of the rows, ascending, whose value is in one of the runs. The runs ascend and do not overlap."""
         limits = np.iinfo(self._values.dtype)
         cut = [(max(low, limits.min), min(high, limits.max)) for low, high in runs]
         bounds = np.array([run for run in cut if run[0] <= run[1]], self._values.dtype).reshape(-1, 2)
-        found = self._searched(bounds) if self._ascending else np.flatnonzero(self._compared(bounds))
+        found = self._by_search(bounds) if self._ascending else np.flatnonzero(self._by_comparison(bounds))
         return found if self._places is None else self._places[found]
 
-    def _searched(self, bounds: Integers) -> RowNumbers:
+    def _by_search(self, bounds: Integers) -> RowNumberArray:
         starts = np.searchsorted(self._values, bounds[:, 0], "left")
         lengths = np.searchsorted(self._values, bounds[:, 1], "right") - starts
         if len(starts) == 1:
             return np.arange(starts[0], starts[0] + lengths[0], dtype=np.int64)
         ends = np.cumsum(lengths)
-        placed: RowNumbers = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum(), dtype=np.int64)
+        placed: RowNumberArray = np.repeat(starts - (ends - lengths), lengths) + np.arange(
+            lengths.sum(), dtype=np.int64
+        )
         return placed
 
-    def _compared(self, bounds: Integers) -> npt.NDArray[np.bool_]:
+    def _by_comparison(self, bounds: Integers) -> npt.NDArray[np.bool_]:
         if len(bounds) > 1 and (bounds[:, 0] == bounds[:, 1]).all():
             listed = pc.is_in(pa.array(self._values), value_set=pa.array(bounds[:, 0]))
             return np.asarray(listed.to_numpy(zero_copy_only=False), np.bool_)
@@ -81,107 +76,81 @@ class Numbers:
         return mask
 
 
-class KeptNumbers:
-    """The columns that were asked for last, as many as fit."""
+class KeptNumbers(Lru[Hashable, Numbers]):
+    """The columns that were looked up last, at most `most_bytes` of them together."""
 
-    def __init__(self) -> None:
-        self._columns: OrderedDict[Hashable, Numbers] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-        self._turns: dict[Hashable, threading.Lock] = {}
+    def __init__(self, most_bytes: int = COSTS.lookup_bytes) -> None:
+        super().__init__(most_bytes, weigh=_size)
 
-    def read(self, mark: Hashable, read: Callable[[], Numbers]) -> Numbers:
-        """A column that is not here yet. Who asks first reads it, the others wait for that, and not for other columns."""
-        with self._lock:
-            turn = self._turns.setdefault(mark, threading.Lock())
-        with turn:
-            try:
-                found = self.get(mark)
-                if found is None:
-                    found = read()
-                    self.put(mark, found)
-                return found
-            finally:
-                with self._lock:
-                    self._turns.pop(mark, None)
 
-    def get(self, mark: Hashable) -> Numbers | None:
-        """A column, if it is here."""
-        with self._lock:
-            found = self._columns.get(mark)
-            if found is not None:
-                self._columns.move_to_end(mark)
-            return found
-
-    def put(self, mark: Hashable, column: Numbers) -> None:
-        """Keep a column, and let go of others for it."""
-        with self._lock:
-            if mark in self._columns:
-                return
-            self._columns[mark] = column
-            self._bytes += column.nbytes
-            while self._bytes > _MOST_BYTES:
-                self._bytes -= self._columns.popitem(last=False)[1].nbytes
-
-    def __len__(self) -> int:
-        return len(self._columns)
+def _size(column: Numbers) -> int:
+    return column.nbytes
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns of one split that rows may be looked up in."""
+class ColumnLookup:
+    """Look-ups in the columns of one split."""
 
     kept: KeptNumbers
-    mark: Hashable
-    """The split's."""
+    split: Hashable
+    """What tells this split from all others, in the keys of `kept`."""
     rows: int
+    """The number of rows of the split."""
     mapping: DocMapping
-    facts: Mapping[str, ColumnBounds]
-    """What the footer says of the columns that are asked for."""
     read: Callable[[str], pa.Array]
-    """A whole column, as the numbers that the row store has."""
+    """Reads a whole column, in its type in the row store."""
+    costs: Costs
 
-    def look_up(self, predicate: Predicate) -> tuple[RowNumbers, Predicate] | None:
-        """Rows, among them all for which a folded predicate is true, and what has to be asked of them; None for no few rows."""
-        found: RowNumbers | None = None
-        left: list[Predicate] = []
+    def look_up(
+        self, predicate: Predicate, bounds: Mapping[str, ColumnBounds]
+    ) -> tuple[RowNumberArray, Predicate] | None:
+        """Row numbers and a residual: a folded predicate is true for the rows among them for which the residual is true.
+
+        `bounds` are those of the predicate's columns. None: no column can be looked up, or too many rows would be left to check.
+        """
+        numbers: RowNumberArray | None = None
+        residual: list[Predicate] = []
         for part in _parts(predicate):
-            runs = None if found is not None and len(found) <= _FEW else _runs_of(part)
-            rows = None if runs is None else self._rows_in(*runs)
+            few = numbers is not None and len(numbers) <= self.costs.lookup_few_rows
+            runs = None if few else _runs_of(part)
+            rows = None if runs is None else self._rows_in(*runs, bounds)
             if rows is None:
-                left.append(part)
+                residual.append(part)
             else:
-                found = rows if found is None else np.intersect1d(found, rows, assume_unique=True)
-        if found is None or (left and len(found) > max(_FEW, self.rows * _ENOUGH)):
-            return None
-        return found, all_of(left)
-
-    def _rows_in(self, column: Column, runs: list[Run]) -> RowNumbers | None:
-        mark = (self.mark, column.name)
-        numbers = self.kept.get(mark)
+                numbers = rows if numbers is None else np.intersect1d(numbers, rows, assume_unique=True)
         if numbers is None:
-            if not self._worth_reading(column, runs):
+            return None
+        if residual and len(numbers) > max(self.costs.lookup_few_rows, self.rows * self.costs.lookup_share):
+            return None
+        return numbers, all_of(residual)
+
+    def _rows_in(self, column: Column, runs: list[Run], bounds: Mapping[str, ColumnBounds]) -> RowNumberArray | None:
+        key = (self.split, column.name)
+        numbers = self.kept.get(key)
+        if numbers is None:
+            if not self._worth_reading(column, runs, bounds.get(column.name)):
                 return None
-            numbers = self.kept.read(mark, lambda: Numbers(self.read(column.name)))
+            numbers = self.kept.get_or_load(key, lambda: Numbers(self.read(column.name)))
         return numbers.rows_in(runs)
 
-    def _worth_reading(self, column: Column, runs: Sequence[Run]) -> bool:
-        """Whether few rows can be expected. A column that is indexed by its values was meant to be asked there."""
+    def _worth_reading(self, column: Column, runs: Sequence[Run], bounds: ColumnBounds | None) -> bool:
+        """Whether a look-up probably finds few rows. A column that has terms in the index is left to the index."""
         field = self.mapping.field(column.name)
-        if (field is not None and field.indexed) or self.rows * 8 > _MOST_BYTES // 4:
+        if field is not None and field.indexed:
             return False
-        known = self.facts.get(column.name)
+        if self.rows * 8 > self.costs.lookup_bytes * self.costs.lookup_column_share:
+            return False
         if all(low == high for low, high in runs):
             return True
-        if known is None or known.min is None or known.max is None:
+        if bounds is None or bounds.min is None or bounds.max is None:
             return False
-        low, high = whole_key(known.min), whole_key(known.max)
+        low, high = whole_key(bounds.min), whole_key(bounds.max)
         inside = sum(max(0, min(last, high) - max(first, low) + 1) for first, last in runs)
-        return inside <= (high - low + 1) * MOST_SHARE
+        return inside <= (high - low + 1) * self.costs.most_share
 
 
 def _parts(predicate: Predicate) -> list[Predicate]:
-    """The conjunction that a predicate is, with all comparisons of a column in one part."""
+    """The parts of a predicate that must all be true, with all comparisons of one column in one part."""
     if isinstance(predicate, Or):
         joined = disjuncts(predicate.children)
         return joined if len(joined) == 1 else [predicate]
@@ -189,7 +158,7 @@ def _parts(predicate: Predicate) -> list[Predicate]:
 
 
 def _runs_of(part: Predicate) -> tuple[Column, list[Run]] | None:
-    """The column of a part and the runs of numbers for which it is true, if it is of that kind."""
+    """The column of a part and the runs of numbers for which the part is true; None if the part is no such comparison."""
     match part:
         case In() if _whole_numbers(part.column):
             keys = sorted({whole_key(literal.value) for literal in part.values})

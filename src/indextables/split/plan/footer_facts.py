@@ -1,4 +1,4 @@
-"""What the footer of a split settles about a predicate, before any row or index is looked at."""
+"""`FooterFacts`: what the footer of a split says about a predicate, before a row or the index is read."""
 
 from __future__ import annotations
 
@@ -13,36 +13,47 @@ from indextables.split.plan.bounds_check import always_true, may_hold
 from indextables.split.plan.predicate_plan import fold, narrowed_lists
 
 
-class Known:
-    """The facts of one split, in the types of its columns. They are worked out when they are first asked for, and kept."""
+class FooterFacts:
+    """The bounds and null counts of one split, in the types of its columns. Each column is converted once, when first needed."""
 
-    def __init__(self, footer: Footer) -> None:
+    def __init__(self, footer: Footer, missing: Mapping[str, pa.Scalar]) -> None:
+        """`missing` are the columns of the table that the split lacks, each with its null."""
         self._footer = footer
+        self._missing = missing
         self._columns: dict[str, ColumnBounds] = {}
 
-    def left(self, predicate: Predicate, missing: Mapping[str, pa.Scalar]) -> Predicate:
-        """What the rows have to be asked for of a folded predicate. `missing` are the columns that the split lacks."""
-        left = fold(predicate, missing)
-        facts = self.about(left)
-        left = narrowed_lists(left, facts)
-        if left == FALSE or not may_hold(left, facts):
+    @property
+    def rows(self) -> int:
+        """The number of rows of the split."""
+        return self._footer.rows
+
+    def null_count(self, column: Column) -> int | None:
+        """The number of rows without a value of the column, where the footer has the number."""
+        return None if column.nested else self._footer.null_counts.get(column.name)
+
+    def remaining_predicate(self, predicate: Predicate) -> Predicate:
+        """The part of a folded predicate that has to be evaluated on rows: TRUE if every row matches, FALSE if none does."""
+        remaining = fold(predicate, self._missing)
+        bounds = self.bounds_of(remaining)
+        remaining = narrowed_lists(remaining, bounds)
+        if remaining == FALSE or not may_hold(remaining, bounds):
             return FALSE
-        parts = left.children if isinstance(left, And) else (left,)
-        rest = [part for part in parts if not always_true(part, facts)]
-        return all_of(rest) if rest else TRUE
+        parts = remaining.children if isinstance(remaining, And) else (remaining,)
+        undecided = [part for part in parts if not always_true(part, bounds)]
+        return all_of(undecided) if undecided else TRUE
 
-    def about(self, predicate: Predicate) -> dict[str, ColumnBounds]:
-        """The facts of the columns that it names."""
-        return {column.name: self._facts(column) for column in columns_of(predicate) if not column.nested}
+    def bounds_of(self, predicate: Predicate) -> dict[str, ColumnBounds]:
+        """The bounds of the columns that the predicate names, by their names."""
+        return {column.name: self._bounds(column) for column in columns_of(predicate) if not column.nested}
 
-    def _facts(self, column: Column) -> ColumnBounds:
-        facts = self._columns.get(column.name)
-        if facts is None:
-            facts = self._columns[column.name] = self._read(column)
-        return facts
+    def _bounds(self, column: Column) -> ColumnBounds:
+        bounds = self._columns.get(column.name)
+        if bounds is None:
+            bounds = self._columns[column.name] = self._converted(column)
+        return bounds
 
-    def _read(self, column: Column) -> ColumnBounds:
-        """What the footer says about a column. Its texts are in our own form, and maxima are rounded up where they are cut."""
+    def _converted(self, column: Column) -> ColumnBounds:
+        """The bounds of one column. Their texts are in our own form, and a maximum that was cut is rounded up."""
         footer, name, kind = self._footer, column.name, column.type
         low, high = (
             from_text(texts.get(name), kind) if has_text_form(kind) else None

@@ -1,8 +1,8 @@
-"""Whether an index that is not open yet is worth opening for a predicate.
+"""Whether an index that is not open is worth opening for a predicate.
 
-Opening may mean a download of a size like that of the rows, so the index is only asked where it can be expected to leave few
-rows: for values of a column, beginnings of texts, nulls where they are rare, and ranges that are narrow against the bounds of
-their column. It is a guess about speed: either way finds the same rows.
+Opening an index may mean a download as large as the rows. So an index is opened only if the index probably finds few rows: for
+values of a column, prefixes of texts, nulls where nulls are rare, and ranges that are narrow against the bounds of their column.
+The answer is a guess about speed: with the index or without, the same rows are found.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, assert_never
 
 from indextables.core.predicate import (
     And,
@@ -25,84 +26,99 @@ from indextables.core.predicate import (
     Not,
     Or,
     Predicate,
+    Search,
 )
-from indextables.split.bundle.footer import Footer
 from indextables.split.index.doc_mapping import DocMapping
+from indextables.split.plan.costs import Costs
+from indextables.split.plan.footer_facts import FooterFacts
 from indextables.split.plan.order_keys import whole_key
-from indextables.split.plan.predicate_plan import MOST_SHARE
 
 
-def knows(mapping: DocMapping, predicate: Predicate) -> bool:
-    """Whether the index may tell rows apart for which a folded predicate is true."""
+def index_covers(mapping: DocMapping, predicate: Predicate) -> bool:
+    """Whether the index has columns by which it may tell the rows apart for which a folded predicate is true."""
     match predicate:
         case And():
-            return any(knows(mapping, child) for child in predicate.children)
+            return any(index_covers(mapping, child) for child in predicate.children)
         case Or():
-            return all(knows(mapping, child) for child in predicate.children)
+            return all(index_covers(mapping, child) for child in predicate.children)
         case Not():
-            return knows(mapping, predicate.child)
-        case Constant():
+            return index_covers(mapping, predicate.child)
+        case Constant() | Search():
             return False
         case _:
             field = mapping.field(predicate.column.name)
             return field is not None and (field.indexed or field.fast)
 
 
-def narrows(predicate: Predicate, mapping: DocMapping, facts: Mapping[str, ColumnBounds], footer: Footer) -> bool:
-    """Whether the index probably finds few rows for a folded predicate."""
-    match predicate:
-        case And():
-            spans: dict[Column, list[Comparison]] = {}
-            for child in predicate.children:
-                if isinstance(child, Comparison):
-                    spans.setdefault(child.column, []).append(child)
-            rest = [child for child in predicate.children if not isinstance(child, Comparison)]
-            return any(_narrow_span(column, span, mapping, facts) for column, span in spans.items()) or any(
-                narrows(child, mapping, facts, footer) for child in rest
-            )
-        case Or():
-            return all(narrows(child, mapping, facts, footer) for child in predicate.children)
-        case Comparison():
-            return _narrow_span(predicate.column, [predicate], mapping, facts)
-        case In():
-            return knows(mapping, predicate)
-        case Like():
-            parts = predicate.parts()
-            words = (field := mapping.field(predicate.column.name)) is not None and field.kind == "text"
-            return knows(mapping, predicate) and (words or not parts or isinstance(parts[0], str))
-        case IsNull() | IsNotNull():
-            nulls = footer.null_counts.get(predicate.column.name)
-            if nulls is None or predicate.column.nested or not knows(mapping, predicate):
+def index_finds_few(predicate: Predicate, mapping: DocMapping, facts: FooterFacts, costs: Costs) -> bool:
+    """Whether the index probably finds at most `costs.most_share` of the rows for a folded predicate."""
+    return _Guess(mapping, facts, facts.bounds_of(predicate), costs.most_share).few(predicate)
+
+
+@dataclass(frozen=True, slots=True)
+class _Guess:
+    """A guess about one predicate, from the mapping of the index and the footer."""
+
+    mapping: DocMapping
+    facts: FooterFacts
+    bounds: Mapping[str, ColumnBounds]
+    most_share: float
+
+    def few(self, predicate: Predicate) -> bool:
+        """Whether the index probably finds few rows for the predicate, or for a part of it that all rows must match."""
+        match predicate:
+            case And():
+                spans: dict[Column, list[Comparison]] = {}
+                for child in predicate.children:
+                    if isinstance(child, Comparison):
+                        spans.setdefault(child.column, []).append(child)
+                others = [child for child in predicate.children if not isinstance(child, Comparison)]
+                return any(map(self._is_narrow, spans.values())) or any(map(self.few, others))
+            case Or():
+                return all(map(self.few, predicate.children))
+            case Comparison():
+                return self._is_narrow([predicate])
+            case In():
+                return index_covers(self.mapping, predicate)
+            case Like():
+                parts = predicate.parts()
+                words = (field := self.mapping.field(predicate.column.name)) is not None and field.kind == "text"
+                return index_covers(self.mapping, predicate) and (words or not parts or isinstance(parts[0], str))
+            case IsNull() | IsNotNull():
+                nulls, rows = self.facts.null_count(predicate.column), self.facts.rows
+                if nulls is None or not index_covers(self.mapping, predicate):
+                    return False
+                return (nulls if isinstance(predicate, IsNull) else rows - nulls) <= rows * self.most_share
+            case Not() | Constant() | Search():
                 return False
-            return (nulls if isinstance(predicate, IsNull) else footer.rows - nulls) <= footer.rows * MOST_SHARE
-        case _:
-            return False
+            case _:
+                assert_never(predicate)
 
-
-def _narrow_span(
-    column: Column, span: Sequence[Comparison], mapping: DocMapping, facts: Mapping[str, ColumnBounds]
-) -> bool:
-    if not knows(mapping, span[0]):
-        return False
-    if any(comparison.op in {"=", "<=>"} for comparison in span):
-        return True
-    bounds = facts.get(column.name)
-    low, high = (None, None) if bounds is None or column.nested else (_number(bounds.min), _number(bounds.max))
-    if low is None or high is None or not low < high:
-        return False
-    begin, end = low, high
-    for comparison in span:
-        at = _number(comparison.value.value)
-        if at is None:
+    def _is_narrow(self, span: Sequence[Comparison]) -> bool:
+        """Whether comparisons of one column leave few rows, if its values are spread evenly between its bounds."""
+        if not index_covers(self.mapping, span[0]):
             return False
-        if comparison.op in {"<", "<="}:
-            end = min(end, at)
-        elif comparison.op in {">", ">="}:
-            begin = max(begin, at)
-    return end - begin <= (high - low) * MOST_SHARE
+        if any(comparison.op in {"=", "<=>"} for comparison in span):
+            return True
+        column = span[0].column
+        bounds = self.bounds.get(column.name)
+        low, high = (None, None) if bounds is None or column.nested else (_number(bounds.min), _number(bounds.max))
+        if low is None or high is None or not low < high:
+            return False
+        begin, end = low, high
+        for comparison in span:
+            at = _number(comparison.value.value)
+            if at is None:
+                return False
+            if comparison.op in {"<", "<="}:
+                end = min(end, at)
+            elif comparison.op in {">", ">="}:
+                begin = max(begin, at)
+        return end - begin <= (high - low) * self.most_share
 
 
 def _number(value: Any) -> float | None:
+    """The value as a double for comparing widths: days, microseconds or the number; None for a text or an infinity."""
     if isinstance(value, dt.date):
         return float(whole_key(value))
     if isinstance(value, int | float) and math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Numbers, dates and moments as whole numbers in their order, so that every comparison is a run of neighbours.
+"""Numbers, dates and moments as whole-number keys in their order, so that every comparison is a range of keys.
 
 For a double that is its place in Spark's order, in steps of one unit in the last place: the infinities at the ends of the
 numbers, NaN after all of them, -0.0 where 0.0 is.
@@ -17,22 +17,24 @@ from indextables.core.predicate import Comparison
 from indextables.core.values import micros
 
 Run: TypeAlias = tuple[int, int]
-"""The first and the last of some neighbours. There are none where the first comes after the last."""
+"""A range of keys: the first and the last key. The range is empty where the first comes after the last."""
 
 LOWEST: Final = -(2**63)
+"""The least 64-bit number."""
 HIGHEST: Final = 2**63 - 1
+"""The greatest 64-bit number."""
 _DAY_ZERO: Final = dt.date(1970, 1, 1)
 
 
 def whole_key(value: Any) -> int:
-    """A whole number, a boolean, a date (days) or a moment (microseconds)."""
+    """The key of a whole number or boolean (itself), of a date (days since 1970) or of a moment (microseconds since 1970)."""
     if isinstance(value, dt.datetime):
         return micros(value)
     return (value - _DAY_ZERO).days if isinstance(value, dt.date) else int(value)
 
 
 def float_key(value: float) -> int:
-    """The place of a double."""
+    """The key of a double: its place in Spark's order of all doubles."""
     if math.isnan(value):
         return NAN
     bits: int = struct.unpack("<q", struct.pack("<d", value + 0.0))[0]
@@ -40,7 +42,7 @@ def float_key(value: float) -> int:
 
 
 def float_at(key: int) -> float:
-    """The double in a place."""
+    """The double that has this key."""
     value: float = struct.unpack("<d", struct.pack("<q", key if key >= 0 else key ^ HIGHEST))[0]
     return value
 
@@ -51,7 +53,7 @@ NAN: Final = INFINITY + 1
 
 
 def run_of(comparisons: Sequence[Comparison], key: Callable[[Any], int], low: int, high: int) -> Run:
-    """Those between `low` and `high` for which all comparisons are true, which are with `=`, `<`, `<=`, `>` or `>=`."""
+    """The range of keys in [low, high] for which every comparison holds. Operators: =, <, <=, >, >=."""
     for comparison in comparisons:
         at = key(comparison.value.value)
         match comparison.op:
@@ -65,9 +67,9 @@ def run_of(comparisons: Sequence[Comparison], key: Callable[[Any], int], low: in
 
 
 def few_runs(runs: Sequence[Run], most: int) -> tuple[list[Run], bool]:
-    """Ascending runs joined until at most so many are left, the closest first, and whether none holds more than before.
+    """At most `most` runs that hold all keys of the given ones, and whether they hold no other key.
 
-    None of them is empty.
+    The given runs ascend, and none of them is empty. The runs with the smallest gaps between them are joined first.
     """
     joined: list[Run] = []
     for low, high in runs:

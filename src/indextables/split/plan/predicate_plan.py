@@ -1,6 +1,6 @@
-"""Which rows of a split can match a predicate, asked of its index.
+"""A predicate as a query of a split's index and a residual for the rows that the query finds.
 
-    predicate ── fold ──▶ no constants, no NOT above AND and OR ──▶ one Answer per column ──▶ IndexPlan(query, residual)
+    predicate ── fold ──▶ no constants, no NOT above AND and OR ──▶ one RowSet per column ──▶ IndexPlan(query, residual)
 
 A plan never loses a row: the rows that its query finds and for which its residual is true are exactly the rows for which the
 predicate is true. So three-valued logic needs no care here beyond one step: with NOT pushed down to the leaves, a predicate is
@@ -9,15 +9,15 @@ true exactly if AND, OR and "this leaf is true" say so, and an index that finds 
 Leaves about the same column are put together first: `a <= x AND x < b` is one range and not two, `x = 1 OR x = 2` one list, and
 `x IS NOT NULL`, which Spark adds to every filter, is dropped where another part says it anyway.
 
-Above a quarter of the rows a scan beats the index and reading row by row. `rows_worth_taking` finds out which it is at the price
-of as little searching as possible: the terms were counted while planning, and of ranges the bounds of the column tell something.
+Above a quarter of the rows (`Costs.most_share`) a scan is faster than reading rows by number. `rows_worth_taking` decides with as
+little searching as possible: terms are counted while planning, and the bounds of a column say something about ranges.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
 import pyarrow as pa
 import tantivy
@@ -39,6 +39,7 @@ from indextables.core.predicate import (
     Not,
     Or,
     Predicate,
+    Search,
     all_of,
     any_of,
     evaluate,
@@ -46,30 +47,24 @@ from indextables.core.predicate import (
 )
 from indextables.split.bundle.footer import Source
 from indextables.split.bundle.native_errors import translated
-from indextables.split.index.row_numbers import RowNumbers, count_of, few_rows_of
-from indextables.split.plan.column_queries import IndexView, Leaves
-from indextables.split.plan.row_sets import NOTHING, Answer, all_answers, any_answer
-
-MOST_SCANS: Final = 16
-"""More ranges over fast fields than this cost more than reading the columns."""
-MOST_SHARE: Final = 0.25
-"""Of more than this part of the rows a scan is faster."""
-FEW_ROWS: Final = 100
-"""So many rows are always taken, however few there are."""
+from indextables.split.index.row_numbers import RowNumberArray, count_of, few_rows_of
+from indextables.split.plan.column_queries import Leaves
+from indextables.split.plan.index_view import IndexView
+from indextables.split.plan.row_sets import EMPTY_SET, RowSet, intersection, union
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """How the index helps with a predicate."""
+    """A query of the index for a predicate, and the residual to evaluate on the rows that the query finds."""
 
     query: tantivy.Query | None
-    """Finds every row for which the predicate is true, and perhaps others. None: the index cannot tell rows apart."""
+    """A query that finds every row for which the predicate is true, and perhaps others. None stands for every row."""
     residual: Predicate
-    """What has to be true of the rows found, too."""
+    """The predicate that must be true of a row that the query finds; TRUE if there is none."""
     at_most: int
-    """The query finds no more rows than this."""
+    """The query finds at most this number of rows."""
     share: float
-    """Which part of the rows it probably finds."""
+    """The share of all rows that the query probably finds, 0 to 1."""
 
     @property
     def exact(self) -> bool:
@@ -80,25 +75,27 @@ class IndexPlan:
 def plan_predicate(
     predicate: Predicate, view: IndexView, constants: Mapping[str, pa.Scalar] | None = None
 ) -> IndexPlan:
-    """How the index of one split helps with a predicate.
+    """Plan a predicate for the index of one split.
 
     `constants` are the columns that have one value in all rows of the split and are in neither its rows nor its index:
     partition columns, and (null) those that the table got later. The residual does not mention them.
     """
     folded = fold(predicate, constants or {})
     with translated(view.split, "planning a search of its index"):
-        answer, residual = _Planner(view).plan(folded)
-    return IndexPlan(answer.query, residual, answer.at_most, answer.share)
+        row_set, residual = _Planner(view).plan(folded)
+    return IndexPlan(row_set.query, residual, row_set.at_most, row_set.share)
 
 
-def rows_worth_taking(
-    plan: IndexPlan, view: IndexView, sources: Sequence[Source], *, most_share: float = MOST_SHARE
-) -> RowNumbers | None:
-    """The rows that the plan's query finds, or None where a scan is the better way: there are too many, or it finds all."""
-    most = max(FEW_ROWS, int(view.rows * most_share))
-    if plan.query is None or (plan.at_most > most and plan.share > 2 * most_share):
+def rows_worth_taking(plan: IndexPlan, view: IndexView, sources: Sequence[Source]) -> RowNumberArray | None:
+    """The rows that the plan's query finds, if reading them by number is faster than a scan; else None.
+
+    The limit is `Costs.most_share` of the rows. The index is searched only as far as that is needed to decide.
+    """
+    costs = view.costs
+    most = max(costs.few_rows, int(view.rows * costs.most_share))
+    if plan.query is None or (plan.at_most > most and plan.share > costs.hopeless_times * costs.most_share):
         return None
-    doubtful = plan.at_most > most and plan.share > most_share / 10
+    doubtful = plan.at_most > most and plan.share > costs.count_first_times * costs.most_share
     if doubtful and count_of(view.searcher, plan.query, split=view.split) > most:
         return None
     return few_rows_of(view.searcher, plan.query, sources, most, split=view.split)
@@ -107,7 +104,7 @@ def rows_worth_taking(
 def fold(predicate: Predicate, constants: Mapping[str, Any]) -> Predicate:
     """A predicate that is true for the same rows, without the constant columns; where it is not true it may be null or false.
 
-    NOT is left only above `IN`, `LIKE` and `<=>`, conjunctions and disjunctions are flat.
+    NOT is left only above `IN`, `LIKE`, `<=>` and searches, conjunctions and disjunctions are flat.
     """
     return _folded(push_down_not(predicate), constants)
 
@@ -147,10 +144,14 @@ def _folded(predicate: Predicate, constants: Mapping[str, Any]) -> Predicate:
             return TRUE if predicate.value else FALSE
         case Not():
             leaf = predicate.child
+            if isinstance(leaf, Search):
+                return predicate
             assert isinstance(leaf, Comparison | In | Like), "push_down_not was applied"
             return _constant(predicate, leaf.column, constants)
         case Comparison() | In() | Like() | IsNull() | IsNotNull():
             return _constant(predicate, predicate.column, constants)
+        case Search():
+            return predicate
         case _:
             assert_never(predicate)
 
@@ -167,40 +168,41 @@ class _Planner:
     def __init__(self, view: IndexView) -> None:
         self._leaves = Leaves(view)
         self._rows = view.rows
+        self._most_scans = view.costs.most_scans
 
-    def plan(self, predicate: Predicate) -> tuple[Answer, Predicate]:
-        """The answer to a folded predicate, and what it leaves open."""
+    def plan(self, predicate: Predicate) -> tuple[RowSet, Predicate]:
+        """The row set of a folded predicate, and the residual."""
         match predicate:
             case And():
                 return self._conjunction(predicate.children)
             case Or():
                 return self._disjunction(predicate)
             case Constant():
-                return Answer(None, True, self._rows) if predicate.value else NOTHING, TRUE
+                return RowSet(None, True, self._rows) if predicate.value else EMPTY_SET, TRUE
             case _:
-                answer = self._leaf(predicate)
-                return answer, TRUE if answer.exact else predicate
+                row_set = self._leaf(predicate)
+                return row_set, TRUE if row_set.exact else predicate
 
-    def _conjunction(self, children: Iterable[Predicate]) -> tuple[Answer, Predicate]:
+    def _conjunction(self, children: Iterable[Predicate]) -> tuple[RowSet, Predicate]:
         parts = [self.plan(part) if isinstance(part, Or) else self._grouped(part) for part in conjuncts(children)]
-        answer = all_answers((part for part, _ in parts), self._rows)
-        return answer, TRUE if answer.exact else all_of(left for _, left in parts if left != TRUE)
+        row_set = intersection((part for part, _ in parts), self._rows)
+        return row_set, TRUE if row_set.exact else all_of(residual for _, residual in parts if residual != TRUE)
 
-    def _grouped(self, part: Predicate) -> tuple[Answer, Predicate]:
+    def _grouped(self, part: Predicate) -> tuple[RowSet, Predicate]:
         if isinstance(part, And):
             comparisons = [child for child in part.children if isinstance(child, Comparison)]
-            answer = self._leaves.span(comparisons[0].column, comparisons)
+            row_set = self._leaves.span(comparisons[0].column, comparisons)
         else:
-            answer = self._leaf(part)
-        return answer, TRUE if answer.exact else part
+            row_set = self._leaf(part)
+        return row_set, TRUE if row_set.exact else part
 
-    def _disjunction(self, predicate: Or) -> tuple[Answer, Predicate]:
-        answer = any_answer((self.plan(part)[0] for part in disjuncts(predicate.children)), self._rows)
-        if answer.ranges > MOST_SCANS:
-            answer = Answer(None, False, self._rows)
-        return answer, TRUE if answer.exact else predicate
+    def _disjunction(self, predicate: Or) -> tuple[RowSet, Predicate]:
+        row_set = union((self.plan(part)[0] for part in disjuncts(predicate.children)), self._rows)
+        if row_set.ranges > self._most_scans:
+            row_set = RowSet(None, False, self._rows)
+        return row_set, TRUE if row_set.exact else predicate
 
-    def _leaf(self, predicate: Predicate) -> Answer:
+    def _leaf(self, predicate: Predicate) -> RowSet:
         leaves = self._leaves
         match predicate:
             case Comparison(op="<>"):
@@ -219,15 +221,16 @@ class _Planner:
                 return leaves.distinct_from(leaf.column, leaf.value)
             case Not(child=In() as leaf):
                 if leaf.has_null:
-                    return NOTHING
+                    return EMPTY_SET
                 return leaves.others(leaf.column, leaf.values)
             case Not(child=Like() as leaf):
                 return leaves.unlike(leaf)
-        raise AssertionError(f"not a leaf of a folded predicate: {predicate}")
+            case And() | Or() | Not() | Constant() | Search():
+                raise AssertionError(f"not a leaf of a folded predicate: {predicate}")
 
 
 def conjuncts(children: Iterable[Predicate]) -> list[Predicate]:
-    """The same conjunction with fewer parts: one AND of comparisons, and one list of unwanted values, per column."""
+    """An equal conjunction with fewer parts: one AND of comparisons, and one list of unwanted values, per column."""
     spans: dict[Column, list[Predicate]] = {}
     unwanted: dict[Column, list[Literal]] = {}
     rest: list[Predicate] = []
@@ -250,7 +253,7 @@ def conjuncts(children: Iterable[Predicate]) -> list[Predicate]:
 
 
 def disjuncts(children: Iterable[Predicate]) -> list[Predicate]:
-    """The same disjunction with one list of wanted values per column."""
+    """An equal disjunction with one list of wanted values per column."""
     wanted: dict[Column, list[Literal]] = {}
     rest: list[Predicate] = []
     for child in children:

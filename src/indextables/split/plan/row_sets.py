@@ -1,39 +1,43 @@
-"""Sets of rows that an index can be asked for, and how they are put together.
+"""Sets of rows that an index can be asked for, and the operations on them: intersection, union, difference.
 
-An `Answer` to "for which rows is this true?" never loses a row. It is *exact* where it has no other row either: then it can
-also be taken away from another one.
+A `RowSet` for "the rows for which this predicate is true" never misses a row. A row set is *exact* if it has no other row
+either. Only an exact row set can be subtracted from another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Final
 
 import tantivy
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The rows that a query finds, or (None) all rows."""
+class RowSet:
+    """The rows that a Tantivy query finds. Without a query: every row of the split."""
 
     query: tantivy.Query | None
+    """The query to ask the index; None stands for every row."""
     exact: bool
+    """True if every row of this set is a right one. False if the set may have too many rows."""
     at_most: int
-    """No more rows than this are found."""
+    """The query finds at most this number of rows."""
     ranges: int = 0
-    """How many ranges over fast fields the search takes."""
+    """The number of ranges over fast fields that the search has to evaluate."""
     share: float = 1.0
-    """Which part of all rows it probably is, 1 where nothing is known. It decides about speed only."""
+    """The share of all rows that this set probably has, 0 to 1; 1 where nothing is known. It decides about speed only."""
 
 
-NOTHING = Answer(tantivy.Query.empty_query(), True, 0, share=0.0)
+EMPTY_SET: Final = RowSet(tantivy.Query.empty_query(), True, 0, share=0.0)
+"""The row set without rows. Functions of this module compare with `is`, so every empty set must be this value."""
 
 
-def all_answers(answers: Iterable[Answer], rows: int) -> Answer:
-    """The rows that all answers have."""
-    parts = list(answers)
-    if any(part is NOTHING for part in parts):
-        return NOTHING
+def intersection(row_sets: Iterable[RowSet], rows: int) -> RowSet:
+    """The rows that are in every one of the row sets, of a split of `rows` rows."""
+    parts = list(row_sets)
+    if any(part is EMPTY_SET for part in parts):
+        return EMPTY_SET
     exact = all(part.exact for part in parts)
     queries = [part.query for part in parts if part.query is not None]
     at_most = min((part.at_most for part in parts), default=rows)
@@ -42,41 +46,41 @@ def all_answers(answers: Iterable[Answer], rows: int) -> Answer:
     else:
         query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query) for query in queries])
     share = min((part.share for part in parts), default=1.0)
-    return Answer(query, exact, at_most, sum(part.ranges for part in parts), share)
+    return RowSet(query, exact, at_most, sum(part.ranges for part in parts), share)
 
 
-def any_answer(answers: Iterable[Answer], rows: int) -> Answer:
-    """The rows that one of the answers has."""
-    parts = [part for part in answers if part is not NOTHING]
+def union(row_sets: Iterable[RowSet], rows: int) -> RowSet:
+    """The rows that are in at least one of the row sets, of a split of `rows` rows."""
+    parts = [part for part in row_sets if part is not EMPTY_SET]
     if len(parts) < 2:
-        return parts[0] if parts else NOTHING
+        return parts[0] if parts else EMPTY_SET
     queries = [(tantivy.Occur.Should, part.query) for part in parts if part.query is not None]
     if len(queries) < len(parts):
-        return Answer(None, any(part.exact for part in parts if part.query is None), rows)
+        return RowSet(None, any(part.exact for part in parts if part.query is None), rows)
     at_most = min(rows, sum(part.at_most for part in parts))
     exact, share = all(part.exact for part in parts), min(1.0, sum(part.share for part in parts))
     query = tantivy.Query.boolean_query(queries)
-    return Answer(query, exact, at_most, sum(part.ranges for part in parts), share)
+    return RowSet(query, exact, at_most, sum(part.ranges for part in parts), share)
 
 
-def without(answer: Answer, taken: Answer) -> Answer:
-    """The rows of an answer that are not among those of another one, which has to be exact to be taken away.
+def difference(row_set: RowSet, removed: RowSet) -> RowSet:
+    """The rows of `row_set` that are not in `removed`. An inexact `removed` cannot be subtracted, so the result is inexact then.
 
-    Tantivy finds nothing for a NOT that stands alone: there is always something that it is taken from.
+    Tantivy finds nothing for a NOT that stands alone, so the query always has a positive part to subtract from.
     """
-    if not taken.exact:
-        return superset(answer)
-    if taken is NOTHING or answer is NOTHING:
-        return answer
-    if taken.query is None:
-        return NOTHING
+    if not removed.exact:
+        return as_bound(row_set)
+    if removed is EMPTY_SET or row_set is EMPTY_SET:
+        return row_set
+    if removed.query is None:
+        return EMPTY_SET
     query = tantivy.Query.boolean_query(
-        [(tantivy.Occur.Must, answer.query or tantivy.Query.all_query()), (tantivy.Occur.MustNot, taken.query)]
+        [(tantivy.Occur.Must, row_set.query or tantivy.Query.all_query()), (tantivy.Occur.MustNot, removed.query)]
     )
-    share = max(0.0, answer.share - taken.share)
-    return Answer(query, answer.exact, answer.at_most, answer.ranges + taken.ranges, share)
+    share = max(0.0, row_set.share - removed.share)
+    return RowSet(query, row_set.exact, row_set.at_most, row_set.ranges + removed.ranges, share)
 
 
-def superset(answer: Answer) -> Answer:
-    """The same rows, as a bound only. Where there is nothing, nothing is still exact."""
-    return answer if answer is NOTHING else replace(answer, exact=False)
+def as_bound(row_set: RowSet) -> RowSet:
+    """The row set marked as possibly too large. An empty row set stays exact."""
+    return row_set if row_set is EMPTY_SET else replace(row_set, exact=False)

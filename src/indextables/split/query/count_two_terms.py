@@ -14,21 +14,25 @@ from typing import Final
 
 import tantivy
 
+from indextables.core.runtime.process_state import Lru
 from indextables.split.bundle.native_errors import translated
-from indextables.split.plan.column_queries import IndexView
-from indextables.split.query.bind import Words
+from indextables.split.plan.index_view import IndexView
+from indextables.split.query.bound import Words
 
 _LEAST_ROWS: Final = 2000
 """Of the rarer word: below, seeking is done before a list is begun."""
 _MOST_TIMES: Final = 4
 """How many times as frequent the other word may be, after which seeking is the better way."""
 _LEAST_LETTERS: Final = 5
+"""Letters of a word that is counted by a list: many words begin with a short one."""
 _MOST_WORDS: Final = 32
+"""Words that may begin with a word, for its list to be short."""
 _NUMBERS: Final = ("000", "123", "500", "999")
 """If a word goes on with numbers, it goes on with some of these, each of which a thousandth of them begins with."""
 _MOST_KNOWN: Final = 1024
+"""Words that are remembered as wide, or as standing alone. Then all are forgotten."""
 
-_WIDE: Final[set[tuple[str, str]]] = set()
+WIDE_WORDS: Final[Lru[tuple[str, str], bool]] = Lru(_MOST_KNOWN)
 """Fields and words that begin many others, in some split."""
 
 
@@ -51,14 +55,16 @@ def count_of_both(view: IndexView, one: Words, other: Words, query: Callable[[Wo
 def _stands_alone(view: IndexView, name: str, word: str) -> bool:
     """Whether few words begin with this one."""
     mark = (name, word)
-    if len(word) < _LEAST_LETTERS or not word.isalpha() or mark in _WIDE:
+    if len(word) < _LEAST_LETTERS or not word.isalpha() or mark in WIDE_WORDS:
         return False
     if mark in view.alone:
         return True
     listed = view.searcher.terms_with_prefix
     wide = any(listed(name, word + number) for number in _NUMBERS) or len(listed(name, word)) > _MOST_WORDS
-    known: set[tuple[str, str]] = _WIDE if wide else view.alone
-    if len(known) >= _MOST_KNOWN:
-        known.clear()
-    known.add(mark)
-    return not wide
+    if wide:
+        WIDE_WORDS.put(mark, True)
+        return False
+    if len(view.alone) >= _MOST_KNOWN:
+        view.alone.clear()
+    view.alone.add(mark)
+    return True

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from indextables.core.predicate import to_sql
-from indextables.split.query.bind import Addresses, AtPath, Boosted, Bound, Elements, Group, Near, Pattern, Typed, Words
+from indextables.split.query.bound import (
+    Addresses,
+    AtLeaf,
+    AtPath,
+    Boosted,
+    Bound,
+    Elements,
+    Filter,
+    Group,
+    Near,
+    Pattern,
+    Typed,
+    Words,
+)
+from indextables.split.query.json_values import JsonValue
 from indextables.split.query.tree import All
 
 
 def explain(bound: Bound, text: str) -> str:
-    """One line for each thing that is asked, indented as it is nested."""
+    """A query in words: one line for each leaf and group, indented as the query is nested."""
     return "\n".join(_lines(bound, text, 0))
 
 
@@ -22,6 +38,8 @@ def _lines(bound: Bound, text: str, depth: int) -> Iterator[str]:
         case Boosted():
             yield f"{indent}with {bound.factor:g} times the score"
             yield from _lines(bound.child, text, depth + 1)
+        case Filter():
+            yield from _lines(bound.child, text, depth)
         case All():
             yield f"{indent}every row"
         case Typed():
@@ -33,9 +51,13 @@ def _lines(bound: Bound, text: str, depth: int) -> Iterator[str]:
             yield f"{indent}{bound.field.column} is an address of {', '.join(runs) or 'nothing'}"
         case AtPath():
             yield f"{indent}{_at_path(bound)}"
+        case AtLeaf():
+            yield f"{indent}a value has {to_sql(bound.predicate)}"
         case Words() | Pattern() | Near():
             written = text[bound.span.start : bound.span.end]
             yield f"{indent}{_words(bound)}" + (f", from {written}" if _differs(bound, written) else "")
+        case _:
+            assert_never(bound)
 
 
 def _group(group: Group, text: str, depth: int) -> Iterator[str]:
@@ -62,8 +84,15 @@ def _at_path(leaf: AtPath) -> str:
         f"the words {' '.join(leaf.words)} in a row" if len(leaf.words) > 1 else f"the word {word}"
         for word in leaf.words[:1]
     ]
-    values = [f"the value {value}" for value in leaf.values]
-    return f"{'.'.join((leaf.field.column, *leaf.path))} has {' or '.join(words + values)}"
+    values = [f"the value {_shown(value)}" for value in leaf.values]
+    return f"{leaf.field.column}.{leaf.path} has {' or '.join(words + values)}"
+
+
+def _shown(value: JsonValue) -> str:
+    """A value as JSON writes it; a time as RFC 3339 does."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(value, dt.datetime) else str(value)
 
 
 def _words(leaf: Words | Pattern | Near) -> str:

@@ -50,20 +50,21 @@ _DIGITS: Final = re.compile(r"[0-9]{1,9}")
 _HALF: Final = re.compile("[\ud800-\udfff]")
 """What Python makes of bytes that are no UTF-8."""
 _MOST_DISTANCE: Final = 2
+"""Letters that a similar word may be away: the most that Tantivy's automata support."""
 _KEYWORDS: Final = ("AND", "OR", "NOT", "TO", "IN")
 
 
-def parse_query(text: str) -> Node:
-    """The tree of a query. Raises QueryError with the position of what is wrong."""
+def parse_query(text: str, default: FieldName | None = None) -> Node:
+    """The tree of a query. What names no field is asked of `default`. Raises QueryError with the position of what is wrong."""
     if not isinstance(text, str):
         raise QueryError(f"a query is text, such as 'error AND timeout', not {type(text).__name__}", position=0)
     if len(text) > LONGEST:
         raise QueryError(f"the query has {len(text):,} characters, at most {LONGEST:,} are allowed", position=LONGEST)
-    parser = _Parser(text)
+    parser = _Parser(text, default)
     half = _HALF.search(text)
     if half is not None:
         parser.fail("this is half a character and no text has it; the query was not UTF-8", half.start())
-    node = parser.query(None, 0)
+    node = parser.query(default, 0)
     if parser.at < len(text):
         parser.fail("there is nothing that this parenthesis closes")
     return node
@@ -98,8 +99,9 @@ class _Word:
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, default: FieldName | None) -> None:
         self._text = text
+        self._default = default
         self.at = 0
 
     def fail(self, what: str, at: int | None = None) -> NoReturn:
@@ -196,7 +198,8 @@ class _Parser:
                 self.fail(f'{word} stands where a word is expected; write "{word}" or \\{word} to search for it')
         named = self._field_name()
         if named is not None:
-            if field is not None:
+            if field is not self._default:
+                assert field is not None, "without a default, what has no field has None"
                 self.fail(f"field {named.name} is named inside the parentheses of field {field.name}", named.span.start)
             self._skip()
             return self._value(named, depth, own=True)
@@ -226,7 +229,7 @@ class _Parser:
         if self._ended() or self._peek() == ")":
             self.fail("a value is expected after the colon" if own else "a word is expected")
         start, letter = self.at, self._peek()
-        if field is None and self._text.startswith("*:*", start):
+        if field is self._default and self._text.startswith("*:*", start):
             self.at += 3
             return All(Span(start, self.at))
         match letter:
@@ -260,7 +263,7 @@ class _Parser:
 
     def _term(self, field: FieldName | None, *, own: bool) -> Node:
         start = self.at
-        word = self._word("" if own or field is not None else ":")
+        word = self._word("" if own or field is not self._default else ":")
         if word.end == start:
             self.fail("this sign has no meaning here; write \\ before it to search for it")
         if not self._ended() and self._peek() == ":":

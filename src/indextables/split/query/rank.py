@@ -9,15 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import numpy as np
 import numpy.typing as npt
 import tantivy
 
 from indextables.split.bundle.native_errors import translated
-from indextables.split.index.row_numbers import RowNumbers, numbers_of
-from indextables.split.query.bind import Addresses, AtPath, Boosted, Bound, Elements, Group, Near, Pattern, Typed, Words
+from indextables.split.index.row_numbers import RowNumberArray, numbers_of
+from indextables.split.query.bound import (
+    Addresses,
+    AtLeaf,
+    AtPath,
+    Boosted,
+    Bound,
+    Elements,
+    Filter,
+    Group,
+    Near,
+    Pattern,
+    Typed,
+    Words,
+)
+from indextables.split.query.index_queries import leaf_query
 from indextables.split.query.match import Match
 from indextables.split.query.tree import All
 
@@ -29,23 +43,27 @@ class Hits:
     """The best hits of one split: best first, those of equal score in the order of their rows."""
 
     scores: list[float]
-    rows: Callable[[Sequence[int]], RowNumbers]
+    rows: Callable[[Sequence[int]], RowNumberArray]
     """The numbers of the rows of some hits, by their places here. Of most hits nobody wants to know: other splits have better."""
+
+    def arrays(self) -> tuple[Scores, RowNumberArray]:
+        """The scores of all hits and the numbers of their rows, best first."""
+        return np.array(self.scores, np.float64), self.rows(range(len(self.scores)))
 
 
 NO_HITS: Final = Hits([], lambda _: np.zeros(0, np.int64))
 
 
 def best_hits(match: Match, bound: Bound, limit: int) -> Hits:
-    """At most `limit` of them."""
+    """The best hits of a split, at most `limit`."""
     view = match.view
     if not view.rows or limit < 1:
         return NO_HITS
     if not has_words(bound):
         rows = match.rows(bound)[:limit]
         return Hits([0.0] * len(rows), rows.__getitem__)
-    exact = isinstance(bound, Words) or match.answer(bound).exact
-    query = scored(match, bound)
+    exact = isinstance(bound, Words) or match.row_set(bound).exact
+    query = _scored_once(match, bound)
     if exact and len(match.sources) <= 1 and view.searcher.num_segments <= 1:
         scores, documents = _search(match, query, min(limit, view.rows))
         return Hits(scores, lambda places: _numbers(match, [documents[place] for place in places]))
@@ -53,22 +71,26 @@ def best_hits(match: Match, bound: Bound, limit: int) -> Hits:
     return Hits(best.tolist(), numbers.__getitem__)
 
 
-def _ordered(match: Match, query: tantivy.Query, limit: int, allowed: RowNumbers | None) -> tuple[Scores, RowNumbers]:
-    """Where the order of hits is not that of rows, or some of them may be wrong: hits are asked for until it is clear."""
-    plain = len(match.sources) <= 1 and match.view.searcher.num_segments <= 1
-    asked = limit
+def _ordered(
+    match: Match, query: tantivy.Query, limit: int, allowed: RowNumberArray | None
+) -> tuple[Scores, RowNumberArray]:
+    """The best hits where the order of hits is not that of rows, or where some hits may be wrong: more are searched for until
+    the last score that counts has ended.
+    """
+    in_row_order = len(match.sources) <= 1 and match.view.searcher.num_segments <= 1
+    wanted = limit
     while True:
-        most = min(asked, match.view.rows)
+        most = min(wanted, match.view.rows)
         found, documents = _search(match, query, most)
         scores, numbers = np.array(found, np.float64), _numbers(match, documents)
         complete = len(numbers) < most or most == match.view.rows
         if allowed is not None:
             kept = np.isin(numbers, allowed)
             scores, numbers = scores[kept], numbers[kept]
-        if complete or (len(numbers) >= limit and (plain or scores[-1] < scores[limit - 1])):
+        if complete or (len(numbers) >= limit and (in_row_order or scores[-1] < scores[limit - 1])):
             order = np.lexsort((numbers, -scores))[:limit]
             return scores[order], numbers[order]
-        asked *= 4
+        wanted *= 4
 
 
 def _search(match: Match, query: tantivy.Query, limit: int) -> tuple[list[float], list[Any]]:
@@ -78,8 +100,18 @@ def _search(match: Match, query: tantivy.Query, limit: int) -> tuple[list[float]
     return [hit[0] for hit in hits], [hit[1] for hit in hits]
 
 
-def _numbers(match: Match, documents: Sequence[Any]) -> RowNumbers:
+def _numbers(match: Match, documents: Sequence[Any]) -> RowNumberArray:
     return numbers_of(match.view.searcher, documents, match.sources, split=match.view.split)
+
+
+def _scored_once(match: Match, bound: Bound) -> tantivy.Query:
+    """The query with scores, kept with the search that it is part of."""
+    search = match.search
+    if search is None or bound is not search.bound:
+        return scored(match, bound)
+    if search.scored is None:
+        search.scored = scored(match, bound)
+    return search.scored
 
 
 def has_words(bound: Bound) -> bool:
@@ -91,11 +123,14 @@ def has_words(bound: Bound) -> bool:
             return any(map(has_words, (*bound.must, *bound.should)))
         case Boosted():
             return has_words(bound.child)
-    return False
+        case All() | Typed() | Elements() | Addresses() | AtLeaf() | Filter():
+            return False
+        case _:
+            assert_never(bound)
 
 
 def scored(match: Match, bound: Bound) -> tantivy.Query:
-    """The query with scores. It finds what the answer to it finds."""
+    """The Tantivy query with scores. It finds the rows of `Match.row_set`."""
     query = tantivy.Query
     occur = tantivy.Occur
     match bound:
@@ -110,15 +145,16 @@ def scored(match: Match, bound: Bound) -> tantivy.Query:
                 parts = [(occur.Must, any_of)]
             else:
                 parts = [(occur.Must, _unscored(None))]
-            taken = match.answer(Group(should=bound.must_not)) if bound.must_not else None
-            if taken is not None and taken.exact:
-                parts.append((occur.MustNot, taken.query or query.all_query()))
+            excluded = match.row_set(Group(should=bound.must_not)) if bound.must_not else None
+            if excluded is not None and excluded.exact:
+                parts.append((occur.MustNot, excluded.query or query.all_query()))
             return query.boolean_query(parts)
-        case Words() | Pattern() | Near() | AtPath() if bound.field.column not in match.constants:
-            return match.words(bound)
-        case All() | Typed() | Elements() | Addresses():
-            return _unscored(match.answer(bound).query)
-    return query.empty_query()
+        case Words() | Pattern() | Near() | AtPath():
+            return query.empty_query() if bound.field.column in match.constants else leaf_query(match.view, bound)
+        case All() | Typed() | Elements() | Addresses() | AtLeaf() | Filter():
+            return _unscored(match.row_set(bound).query)
+        case _:
+            assert_never(bound)
 
 
 def _unscored(query: tantivy.Query | None) -> tantivy.Query:

@@ -17,13 +17,14 @@ import pyarrow.compute as pc
 
 from indextables.split.index.doc_mapping import FieldMapping
 from indextables.split.index.index_files import analyzer
-from indextables.split.query.bind import Boosted, Bound, Group, Near, Pattern, Words
+from indextables.split.query.bound import Boosted, Bound, Group, Near, Pattern, Words
 
 LENGTH: Final = 160
 """Characters of a snippet."""
 _LONGEST_TEXT: Final = 100_000
 """Characters that are looked at."""
 _LONGEST_WORD: Final = 255
+"""Bytes of a word that is looked for: longer ones are not in the index."""
 _CLASSES: Final = {r"\w": r"\pL\pN\pM_", r"\d": r"\p{Nd}"}
 _PIECES: Final = {"whitespace": re.compile(r"[^ \t\n\r\f]+"), "raw": re.compile(r"(?s).+")}
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")

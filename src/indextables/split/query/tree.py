@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as option
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class And:
-    """All of them."""
+    """`a AND b`: the rows that all children find."""
 
     children: tuple[Node, ...]
     span: Span = option(default=_NOWHERE, compare=False)
@@ -123,7 +123,7 @@ class And:
 
 @dataclass(frozen=True)
 class Or:
-    """Any of them."""
+    """`a OR b`: the rows that a child finds."""
 
     children: tuple[Node, ...]
     span: Span = option(default=_NOWHERE, compare=False)
@@ -161,7 +161,7 @@ Node: TypeAlias = Leaf | And | Or | Not | Clauses | Boost
 
 
 def children_of(node: Node) -> tuple[Node, ...]:
-    """The nodes right below."""
+    """The nodes right below a node; a leaf has none."""
     match node:
         case And(children) | Or(children):
             return children
@@ -169,11 +169,14 @@ def children_of(node: Node) -> tuple[Node, ...]:
             return (child,)
         case Clauses(must, should, must_not):
             return (*must, *should, *must_not)
-    return ()
+        case All() | Exists() | Term() | Phrase() | Wildcard() | Regex() | Fuzzy() | Range() | OneOf():
+            return ()
+        case _:
+            assert_never(node)
 
 
 def leaves_of(node: Node) -> Iterator[Leaf]:
-    """The leaves, from left to right."""
+    """The leaves of a tree, from left to right."""
     if isinstance(node, And | Or | Not | Clauses | Boost):
         for child in children_of(node):
             yield from leaves_of(child)

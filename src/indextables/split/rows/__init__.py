@@ -1,1 +1,12 @@
-"""The rows of a split, stored by Vortex."""
+"""The rows of a split, stored by Vortex.
+
+batch ──▶ stored_types.py ──▶ row_writer.py ──▶ Vortex files ──▶ row_reader.py ──▶ projection.py ──▶ batch of the table
+
+row_source.py     RowSource: the methods of stored rows that the package uses
+row_writer.py     batches → Vortex files
+row_reader.py     Rows: take by number, scan with a filter, read a whole column
+stored_types.py   Arrow type ⇄ type in the row store
+vortex_filter.py  predicate → filter that Vortex may apply without losing a row
+block_cache.py    compressed blocks of rows that stay in memory
+projection.py     ColumnAdapter: stored columns → columns of the table, with constants and later columns
+"""

@@ -9,12 +9,12 @@ Errors of the store cross Vortex as text. They are kept on this side and raised 
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -23,11 +23,12 @@ import vortex as vx
 
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError
 from indextables.core.predicate import Constant, Predicate, columns_of, evaluate
+from indextables.core.runtime.process_state import Lru, ProcessLocal
 from indextables.core.types import spark_json_to_arrow
-from indextables.split.bundle.bundle_writer import Pages
+from indextables.split.bundle.bundle_reader import Pages
 from indextables.split.bundle.footer import Footer, Part
 from indextables.split.bundle.native_errors import first_line, translated
-from indextables.split.rows import block_cache as blocks
+from indextables.split.rows import block_cache
 from indextables.split.rows.block_cache import BLOCK_ROWS
 from indextables.split.rows.stored_types import from_stored, stored_schema
 from indextables.split.rows.vortex_filter import pushed_down
@@ -38,14 +39,17 @@ BATCH_ROWS: Final = 1 << 16
 """Rows that Vortex decodes at a time in a scan: fewer cost more per row, more do not fit the processor's caches."""
 
 _FEW_ROWS: Final = 48
+"""Rows. At most this number of rows is read one by one as Python values; more are taken as Arrow in one call."""
 _FEW_BLOCKS: Final = 10
-"""Of which rows are read one by one, unless more of them lie ready."""
+"""Blocks of 8,192 rows. If more blocks than this are not in memory, the rows are taken in one call instead of one by one."""
 _RUN_ROWS: Final = 6
-"""Fewer neighbours are read one by one, too."""
+"""Rows. More neighbours than this are read by a scan of just these rows, in half the time of reading them one by one."""
 _CACHE_BYTES: Final = 1 << 28
+"""Bytes. Vortex keeps at most this much of compressed segments in memory, for all splits of the process: 256 MiB."""
 _KEPT_ERRORS: Final = 64
+"""Errors. At most this number waits to be found again after native code; more wait only if their readers were abandoned."""
 _MOST_SELECTIONS: Final = 32
-"""Each has prepared scans, and a table of many columns can be asked for any of their combinations."""
+"""Selections of columns that one split keeps with their prepared scans. A wide table has many combinations of columns."""
 
 
 class _Errors:
@@ -73,7 +77,7 @@ class _Errors:
 
 @dataclass(frozen=True)
 class _Window:
-    """One Vortex file inside the rows region, as Vortex wants to read it."""
+    """A Vortex file inside the rows region, as Vortex reads it."""
 
     pages: Pages
     part: Part
@@ -144,6 +148,7 @@ class Rows:
 
     def __init__(self, pages: Pages, footer: Footer, key: str) -> None:
         self._pages = pages
+        self._where = pages.where
         self._key = key
         self._parts = footer.parts
         self._starts = np.cumsum([0, *(part.rows for part in footer.parts)])
@@ -170,7 +175,7 @@ class Rows:
         return pa.Table.from_batches(self.batches(indices, columns), self._selection(columns).schema)
 
     def batches(self, indices: Any, columns: Sequence[str]) -> list[pa.RecordBatch]:
-        """The same, as they come."""
+        """The rows with these numbers (strictly increasing) as the batches that Vortex returns; `take` joins the batches."""
         numbers = self._checked(indices)
         wanted = self._selection(columns)
         if len(self._parts) == 1:
@@ -183,11 +188,11 @@ class Rows:
                     taken += self._taken(number, numbers[begin:end] - self._starts[number], wanted)
         found = sum(batch.num_rows for batch in taken)
         if found != len(numbers):
-            raise SplitError(f"{self._pages.where}: {len(numbers)} rows were asked for, {found} came", split=self._key)
+            raise SplitError(f"{self._where}: {len(numbers)} rows were asked for, {found} came", split=self._key)
         return taken
 
     def _taken(self, number: int, rows: _Numbers, wanted: _Columns) -> list[pa.RecordBatch]:
-        """Some rows of one file.
+        """Rows of a file by their numbers.
 
         Each row in a place of its own costs Vortex a piece of Arrow per column, which are then put together. A few rows are
         sooner read one by one, as plain values, and neighbours by a scan of just these rows (in half the time).
@@ -221,7 +226,7 @@ class Rows:
         """By the columns' own names: Vortex escapes quotes and tabs in those that it gives."""
         if not (wanted.flat and self._near and len(rows) <= _FEW_ROWS):
             return None
-        kept, file, names = blocks.BLOCKS, self._mark(number), tuple(wanted.names)
+        kept, file, names = block_cache.BLOCKS.value, self._mark(number), tuple(wanted.names)
         found: dict[int, Any] = {}
         missing: list[int] = []
         for place in dict.fromkeys((rows // BLOCK_ROWS).tolist()):
@@ -240,7 +245,7 @@ class Rows:
 
     def _mark(self, number: int) -> str:
         """What tells one of the row files from all others."""
-        return f"{self._pages.where}#{self._fingerprint:016x}#{number}"
+        return f"{self._where}#{self._fingerprint:016x}#{number}"
 
     def _prepared(self, number: int, wanted: _Columns) -> Any:
         scan = wanted.scans.get(number)
@@ -248,7 +253,7 @@ class Rows:
             scan = wanted.scans[number] = self._opened(number).to_repeated_scan(wanted.names)
         return scan
 
-    def numbers(self, column: str) -> pa.Array:
+    def column(self, column: str) -> pa.Array:
         """A whole column, in its type in the row store."""
         wanted = self._selection((column,))
         found: list[pa.Array] = []
@@ -261,7 +266,7 @@ class Rows:
         values = found[0] if len(found) == 1 else pa.concat_arrays([pa.array([], wanted.stored.field(0).type), *found])
         if len(values) != self._rows:
             raise SplitError(
-                f"{self._pages.where}: {self._rows} values of {column} were asked for, {len(values)} came",
+                f"{self._where}: {self._rows} values of {column} were asked for, {len(values)} came",
                 split=self._key,
             )
         return values
@@ -310,14 +315,14 @@ class Rows:
     def _checked(self, indices: Any) -> _Numbers:
         numbers = np.asarray(indices)
         if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
-            raise SplitError(f"{self._pages.where}: row numbers are a list of integers", split=self._key)
+            raise SplitError(f"{self._where}: row numbers are a list of integers", split=self._key)
         if len(numbers) and not 0 <= int(numbers[0]) <= int(numbers[-1]) < self._rows:
             raise SplitError(
-                f"{self._pages.where} has {self._rows} rows, and rows {numbers[0]} to {numbers[-1]} were asked for",
+                f"{self._where} has {self._rows} rows, and rows {numbers[0]} to {numbers[-1]} were asked for",
                 split=self._key,
             )
         if len(numbers) > 1 and not (numbers[1:] > numbers[:-1]).all():
-            raise SplitError(f"{self._pages.where}: row numbers must be strictly increasing", split=self._key)
+            raise SplitError(f"{self._where}: row numbers must be strictly increasing", split=self._key)
         return numbers.astype(np.int64, copy=False)
 
     def _selection(self, columns: Sequence[str]) -> _Columns:
@@ -326,7 +331,7 @@ class Rows:
         if found is None:
             for name in names:
                 if self.schema.get_field_index(name) < 0:
-                    raise SplitError(f"{self._pages.where} has no column {name}", split=self._key, column=name)
+                    raise SplitError(f"{self._where} has no column {name}", split=self._key, column=name)
             found = _Columns.of(names, self.schema, self._stored)
             if len(self._selections) >= _MOST_SELECTIONS:
                 self._selections.clear()
@@ -334,7 +339,7 @@ class Rows:
         return found
 
     def _opened(self, number: int) -> Any:
-        """One of the row files. The others stay closed: opening one reads from the store."""
+        """A row file, opened at its first use, because opening reads from the store."""
         with self._lock:
             file = self._files.get(number)
             if file is None:
@@ -345,13 +350,13 @@ class Rows:
         with self._reading():
             file = vx.open_readable(
                 _Window(self._pages, part, self._errors),
-                segment_cache=_segment_cache(),
+                segment_cache=segment_cache(),
                 cache_key=self._mark(number),
             )
             rows, kind = len(file), file.dtype
         if rows != part.rows or kind != vx.DType.from_arrow(self._stored, non_nullable=True):
             raise CorruptSplit(
-                f"{self._pages.where} is damaged: its rows are {rows} of {kind}, its footer says {part.rows} of {self._stored}",
+                f"{self._where} is damaged: its rows are {rows} of {kind}, its footer says {part.rows} of {self._stored}",
                 split=self._key,
             )
         return file
@@ -359,7 +364,7 @@ class Rows:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         try:
-            with translated(self._pages.where, "reading rows"):
+            with translated(self._where, "reading rows"):
                 yield
         except SplitError as error:
             ours = None if error.__cause__ is None else self._errors.find(error.__cause__)
@@ -381,26 +386,15 @@ def empty_columns(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
 
 
-_cache: Any = None
-_cache_lock = threading.Lock()
+_SEGMENTS: Final[ProcessLocal[Lru[str, Any]]] = ProcessLocal(partial(Lru, 1))
+"""Vortex's cache of segments, made on first use, because few processes that import this module read rows. A forked child makes a
+cache of its own: a thread of the parent may hold a lock inside the parent's cache.
+"""
 
 
-def _segment_cache() -> Any:
-    """One for all splits of the process: each of their own would grow to the same size."""
-    global _cache  # noqa: PLW0603 - made on first use, because few processes that import this read rows
-    with _cache_lock:
-        if _cache is None:
-            _cache = vx.SegmentCache(_CACHE_BYTES)
-        return _cache
-
-
-def _after_fork() -> None:
-    """Whoever held one of its locks is gone, and ours may be taken, too."""
-    global _cache, _cache_lock
-    _cache, _cache_lock = None, threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+def segment_cache() -> Any:
+    """The one cache of segments for all splits of the process: a cache for each split would grow to the same size."""
+    return _SEGMENTS.value.get_or_load("segments", partial(vx.SegmentCache, _CACHE_BYTES))
 
 
 __all__ = ["BATCH_ROWS", "Rows", "empty_columns"]

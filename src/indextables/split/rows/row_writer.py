@@ -20,9 +20,10 @@ from indextables.core.errors import SchemaError, StorageError
 from indextables.split.bundle.bundle_writer import RowsFile
 from indextables.split.bundle.native_errors import first_line, is_failure
 from indextables.split.rows.block_cache import BLOCK_ROWS
-from indextables.split.rows.stored_types import stored_schema, to_stored
+from indextables.split.rows.stored_types import is_stored_as_is, stored_schema, to_stored
 
 _BLOCK_BYTES: Final = 1 << 26
+"""Bytes of a block of rows, at most: Vortex holds a whole block in memory."""
 _FILE_BYTES: Final = 1 << 30
 """No file holds more: its rows fit into one batch, whose texts must stay below 2 GiB."""
 
@@ -69,6 +70,7 @@ class _Feed:
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         self._given = schema
         self.schema = stored_schema(schema)
+        self._as_is = is_stored_as_is(schema)
         self._pieces = (piece for batch in batches for piece in pieces(batch, BLOCK_ROWS, _BLOCK_BYTES))
         self._next: pa.RecordBatch | None = None
         self.rows = 0
@@ -107,6 +109,8 @@ class _Feed:
             raise SchemaError(
                 f"a batch has the columns {', '.join(batch.schema.names)}, expected {', '.join(self._given.names)}"
             )
+        if self._as_is and batch.schema.equals(self._given):
+            return pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
         return to_stored(batch, self._given)
 
 

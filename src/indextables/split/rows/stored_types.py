@@ -28,6 +28,12 @@ def stored_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, stored_type(field.type, field.name)) for field in schema])
 
 
+@lru_cache(maxsize=64)
+def is_stored_as_is(schema: pa.Schema) -> bool:
+    """True if the row store holds values of all these columns as they are, and every column may be null."""
+    return all(field.nullable and _is_plain(field.type) for field in schema)
+
+
 def stored_type(arrow: pa.DataType, path: str) -> pa.DataType:
     """The type in the row store. `path` is the column's, for messages."""
     kinds = pa.types

@@ -30,12 +30,14 @@ from indextables.core.predicate import (
     Not,
     Or,
     Predicate,
+    Search,
     Wildcard,
     push_down_not,
 )
 from indextables.core.values import EPOCH, micros
 
 _LONGEST_LIST: Final = 1000
+"""Values of an `IN` that Vortex gets as a list, at most: longer lists become a range."""
 _LONGEST_TEXT: Final = 1000
 """Longer texts are cut to a prefix, or not pushed down: the filter is parsed again for every chunk of rows."""
 
@@ -53,7 +55,7 @@ def _expression(predicate: Predicate) -> Any:
         case Or():
             parts = [_expression(child) for child in predicate.children]
             return None if not parts or any(part is None for part in parts) else ve.or_collect(parts)
-        case Not() | Constant():
+        case Not() | Constant() | Search():
             return None
         case Comparison() | In() | Like() | IsNull() | IsNotNull():
             return None if predicate.column.nested else _leaf(predicate)

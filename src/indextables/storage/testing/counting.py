@@ -26,7 +26,7 @@ PAGE = 1000
 
 @dataclass
 class Request:
-    """One request. `begin` and `end` are moments in the order of all begins and ends, not times."""
+    """A request. `begin` and `end` are places in the order of all begins and ends, not times."""
 
     verb: str
     keys: tuple[str, ...]

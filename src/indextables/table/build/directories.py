@@ -1,4 +1,4 @@
-"""The directories that uploads make on a local disk, and that nobody needs when the uploads were taken back."""
+"""Directories that uploads make on a local disk. Nobody needs them once the uploads were taken back."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from indextables.log.table_log import TableLog
-from indextables.storage.local import local_store
 
 
 class Directories:
-    """On local disk, the directories of a new table's uploads. Other stores have none. A value: it pickles."""
+    """The directories of one write's uploads on local disk. Other stores have no directories. A value: it pickles."""
 
     def __init__(self, log: TableLog) -> None:
-        self._root = Path(log.url) if local_store(log.store) is not None else None
-        self._there = {path for path in self._above("") if path.exists()}
+        self._root = Path(log.url) if log.is_local else None
+        self._before = {path for path in self._above("") if path.exists()}
+
+    @property
+    def root_is_new(self) -> bool:
+        """True if the table's own directory did not exist when this value was made, so that uploads make it."""
+        return self._root is not None and self._root not in self._before
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Those of uploads that are gone again. What somebody else put into one keeps it, and was there before it stays."""
+        """Remove the directories of these uploads, innermost first. A directory stays if it existed before or is not empty."""
         for directory in sorted({key.rpartition("/")[0] for key in keys}, reverse=True):
             for path in self._above(directory):
-                if path in self._there or not _removed(path):
+                if path in self._before or not _removed(path):
                     break
 
     def _above(self, key: str) -> list[Path]:

@@ -29,8 +29,9 @@ from indextables.core.errors import SchemaError
 from indextables.core.types import spark_type
 
 _PIECE_ROWS: Final = 1 << 16
+"""Rows of a batch at most. Larger batches are cut, so that no later step needs more memory for them."""
 _PIECE_BYTES: Final = 16 << 20
-"""Batches are cut to about these sizes, so that nothing that follows needs more memory for a larger one."""
+"""Bytes of a batch at most, 16 MiB, about. Larger batches are cut."""
 
 _kinds = pa.types
 

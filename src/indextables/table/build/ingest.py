@@ -15,18 +15,15 @@ import pyarrow as pa
 
 from indextables.log.commit import Committed
 from indextables.log.conflicts import Change, Replace
-from indextables.log.protocol import check_writable
-from indextables.log.snapshot import Snapshot
-from indextables.log.table_log import TableLog
-from indextables.table.build.split_builder import build_splits, plan_write
+from indextables.table.build.directories import Directories
+from indextables.table.build.split_builder import build_splits
 from indextables.table.build.uploads import Uploads, commit_uploads
-from indextables.table.format_gate import check_bundles
+from indextables.table.handle import TableHandle
 from indextables.table.progress import Watcher
 
 
 def ingest(
-    log: TableLog,
-    snapshot: Snapshot,
+    handle: TableHandle,
     batches: Iterable[pa.RecordBatch],
     *,
     parameters: dict[str, Any],
@@ -34,17 +31,32 @@ def ingest(
     progress: Watcher | None = None,
 ) -> Committed:
     """Write batches of the table's schema and commit them. Without rows and without `replaced` nothing is committed."""
-    check_bundles(snapshot, "writing")
-    check_writable(log.url, snapshot.protocol)
-    uploads = Uploads(log)
+    handle.require_writable("writing")
+    uploads, directories = Uploads(handle.log), Directories(handle.log)
     try:
-        adds = build_splits(plan_write(log, snapshot), batches, uploads, progress)
+        return _written(handle, batches, uploads, replaced, parameters, progress)
+    except BaseException:
+        if directories.root_is_new:  # the table was removed from the disk, and the uploads made its directory again
+            directories.remove(uploads.names)
+        raise
+
+
+def _written(
+    handle: TableHandle,
+    batches: Iterable[pa.RecordBatch],
+    uploads: Uploads,
+    replaced: Replace | None,
+    parameters: dict[str, Any],
+    progress: Watcher | None,
+) -> Committed:
+    try:
+        adds = build_splits(handle.write_plan, batches, uploads, progress)
     except BaseException:
         uploads.discard()
         raise
     if not adds and replaced is None:
-        return Committed(snapshot, "", written=False, reason="the data has no rows", metrics={})
+        return Committed(handle.snapshot, "", written=False, reason="the data has no rows", metrics={})
     change = Change(adds=tuple(adds), replace=replaced)
-    done = commit_uploads(log, snapshot, change, uploads, operation="WRITE", parameters=parameters)
+    done = commit_uploads(handle, change, uploads, operation="WRITE", parameters=parameters)
     uploads.discard(keep=[add.path for add in adds] if done.written else ())
     return done

@@ -1,4 +1,4 @@
-"""Several splits built at the same time. The first error ends them all, and nothing runs on after it."""
+"""`JobGroup`: several splits built at the same time. The first error ends all jobs, and no job runs on after it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from indextables.core.errors import CommitError
 from indextables.core.runtime.threads import Workers
 from indextables.table.build.scratch_directory import scratch
 
-__all__ = ["Crew", "scratch"]
+__all__ = ["JobGroup", "scratch"]
 
 T = TypeVar("T")
 
 
-class Crew:
-    """Runs jobs side by side. Long jobs call `check` now and then, to find out that another one failed."""
+class JobGroup:
+    """Runs jobs side by side. A long job calls `check` now and then, to find out that another job failed."""
 
     def __init__(self, workers: Workers, limit: int) -> None:
         self._workers = workers
@@ -27,7 +27,7 @@ class Crew:
         self._failure: BaseException | None = None
 
     def together(self, jobs: Sequence[Callable[[], T]]) -> list[T]:
-        """The results of all jobs, in order, or the first error once none of them runs any more."""
+        """The results of all jobs, in order. Raises the first error, once no job runs any more."""
         try:
             return self._workers.together([partial(self._run, job) for job in jobs], limit=self._limit)
         except BaseException as error:
@@ -37,12 +37,12 @@ class Crew:
             raise
 
     def check(self) -> None:
-        """Raise if the work is over because something else failed."""
+        """Raise CommitError if another job failed."""
         if self._failure is not None:
             raise CommitError("this work was ended by another error")
 
     def _end(self, error: BaseException) -> None:
-        """Let the jobs that still run find out, and wait for them."""
+        """Record the error, so that running jobs end at their next `check`, and wait for them."""
         with self._idle:
             self._failure = self._failure or error
             while self._running:

@@ -7,6 +7,7 @@ last: one that can be found and is not locked is nobody's.
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import logging
 import os
@@ -27,6 +28,7 @@ logger = logging.getLogger("indextables")
 OWNER: Final = ".indextables-owner"
 _NAME: Final = re.compile(r"indextables-[a-z]+-\w{8}")
 _LOOK_EVERY_SECONDS: Final = 3600.0
+"""Seconds between two looks for directories that killed processes left: rare, because listing a full /tmp takes time."""
 _LOOKED: Final[dict[Path, float]] = {}
 
 
@@ -43,25 +45,24 @@ def scratch(purpose: str) -> Iterator[Path]:
         yield directory
     finally:
         _remove(directory)
-        if lock is not None:
-            os.close(lock)
+        os.close(lock)
 
 
-def _made(place: Path, prefix: str) -> tuple[Path, int | None]:
-    """A new directory, and the descriptor that holds its lock."""
+def _made(place: Path, prefix: str) -> tuple[Path, int]:
+    """A new directory, and the descriptor that holds its lock. Nobody else can want the lock before the directory has a name."""
     hidden = Path(tempfile.mkdtemp(prefix=f".{prefix}", dir=place))
-    lock = None
     try:
-        (hidden / OWNER).touch(0o600)
-        with suppress(OSError):  # a file system without locks: nobody can find such a directory free either
-            lock = try_lock(hidden / OWNER, exclusive=True)
-        directory = hidden.rename(place / hidden.name[1:])
+        lock = os.open(hidden / OWNER, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with suppress(OSError):  # a file system without locks: nobody can find such a directory free either
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return hidden.rename(place / hidden.name[1:]), lock
+        except BaseException:
+            os.close(lock)
+            raise
     except BaseException:
         shutil.rmtree(hidden, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
         raise
-    return directory, lock
 
 
 def _sweep_now_and_then(place: Path) -> None:
@@ -101,6 +102,7 @@ def _remove_if_dead(directory: Path) -> None:
 
 
 def _remove(directory: Path) -> None:
+    assert _NAME.fullmatch(directory.name), f"{directory} is not a scratch directory, and is not removed"
     _empty(directory)
     shutil.rmtree(directory, ignore_errors=True)
     if directory.exists():
@@ -113,6 +115,7 @@ def _remove(directory: Path) -> None:
 
 def _empty(directory: Path) -> None:
     """Remove everything but the lock's file: who is killed meanwhile must not leave what nobody can recognise."""
+    assert _NAME.fullmatch(directory.name), f"{directory} is not a scratch directory, and is not emptied"
     with suppress(OSError):  # the caller looks whether it worked
         for path in directory.iterdir():
             if path.name == OWNER:

@@ -5,26 +5,17 @@ from __future__ import annotations
 import uuid
 
 import msgspec
-import pyarrow as pa
 
 from indextables.log.actions import AddAction
-from indextables.log.snapshot import Snapshot
-from indextables.log.table_log import TableLog
 from indextables.split.bundle.bundle_writer import Sealed
 
 
-def stored_columns(snapshot: Snapshot) -> pa.Schema:
-    """The columns that are in splits: all but the partition columns."""
-    partitions = snapshot.metadata.partition_columns
-    return pa.schema([field for field in snapshot.schema if field.name not in partitions])
+def source_number(identifier: str) -> int:
+    """The number that tells the rows of a new split from those of all others, from a random UUID."""
+    return uuid.UUID(identifier).int % 2**63
 
 
-def new_number(log: TableLog) -> int:
-    """The number that tells the rows of a new split from those of all others."""
-    return uuid.UUID(log.clock.uuid()).int % 2**63
-
-
-def added(key: str, sealed: Sealed, mapping_json: str) -> AddAction:
+def added(key: str, sealed: Sealed) -> AddAction:
     """The log's entry for a split in the store."""
     footer = sealed.footer
     start, end = footer.time_range or (None, None)
@@ -43,6 +34,6 @@ def added(key: str, sealed: Sealed, mapping_json: str) -> AddAction:
         time_range_start=start,
         time_range_end=end,
         num_merge_ops=footer.num_merge_ops,
-        doc_mapping_json=mapping_json,
+        doc_mapping_json=footer.doc_mapping,
         uncompressed_size_bytes=footer.uncompressed_bytes,
     )

@@ -15,13 +15,13 @@ from typing import Any, Final
 
 import xxhash
 
-from indextables.core import options as opt
-from indextables.core.errors import CommitOutcomeUnknown, IndexTablesError, StorageError
-from indextables.log.commit import Committed, commit, is_refusal
+from indextables.core.errors import CommitOutcomeUnknown, IndexTablesError, ObjectNotFound, StorageError
+from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change
-from indextables.log.snapshot import Snapshot
+from indextables.log.put_once import put_under_new_name
 from indextables.log.table_log import TableLog
 from indextables.split.bundle.upload import upload
+from indextables.table.handle import TableHandle
 
 logger = logging.getLogger("indextables")
 
@@ -36,11 +36,12 @@ _LONGEST: Final = 200
 class Uploads:
     """Uploads of one write. Safe to use from many threads."""
 
-    def __init__(self, log: TableLog, keys: Iterable[str] = (), began: float | None = None, mark: str = "") -> None:
-        """`keys` and `began` are those of uploads that other processes made for this write. `mark` is in all new names."""
+    def __init__(self, log: TableLog, keys: Iterable[str] = (), began: float | None = None, prefix: str = "") -> None:
+        """`keys` and `began` are those of uploads that other processes made for this write. All new names begin with `prefix`."""
         self._log = log
-        self._mark = mark
+        self._prefix = prefix
         self._keys = list(keys)
+        self._names: list[str] = []
         self._began = began
         self._lock = threading.Lock()
 
@@ -51,31 +52,32 @@ class Uploads:
             return tuple(self._keys)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that this process gave to an upload, those of discarded uploads included."""
+        with self._lock:
+            return tuple(self._names)
+
+    @property
     def began(self) -> float | None:
         """When the first upload began (`Clock.boot`), None before."""
         return self._began
 
     def put(self, path: Path, directory: str) -> str:
         """Upload a file under a new name in a directory of the table. Returns its key, raises StorageError."""
-        options = self._log.options
-        attempts = options[opt.STORAGE_RETRY_MAX_ATTEMPTS]
-        for attempt in range(attempts):
-            key = self._new_key(directory)
-            try:
-                upload(self._log.store, key, path)
-            except StorageError as error:
-                if attempt + 1 == attempts or is_refusal(error):
-                    raise
-                logger.info("upload of %s: %s; trying another name", key, error)
-                longest = options[opt.STORAGE_RETRY_MAX_DELAY_MS]
-                delay = min(longest, options[opt.STORAGE_RETRY_BASE_DELAY_MS] * 2**attempt)
-                self._log.clock.sleep(delay * self._log.clock.jitter() / 1000)
-            else:
-                return key
-        raise AssertionError("the last attempt returns or raises")
+        settings = self._log.settings
+        return put_under_new_name(
+            lambda: self._new_key(directory),
+            lambda key: upload(self._log.store, key, path),
+            clock=self._log.clock,
+            attempts=settings.upload_attempts,
+            back_off=settings.upload_back_off,
+        )
 
     def discard(self, keep: Collection[str] = ()) -> None:
-        """Delete what was uploaded, or may have been, but for what is kept. Best effort: what stays is an orphan."""
+        """Delete every object that was uploaded, or may have been, except those in `keep`.
+
+        Best effort: an object that cannot be deleted is an orphan, and the log of this process names it.
+        """
         kept = set(keep)
         with self._lock:
             stray = [key for key in self._keys if key not in kept]
@@ -87,27 +89,42 @@ class Uploads:
         except StorageError as error:
             failed = dict.fromkeys(stray, error)
         for key, reason in failed.items():
+            if self._is_absent(
+                key
+            ):  # a refused upload wrote nothing, and a disk that refuses writes refuses deletes too
+                continue
             logger.warning("table %s: %s is an orphan now, purge removes it: %s", self._log.url, key, reason)
 
+    def _is_absent(self, key: str) -> bool:
+        """True if the store certainly has no such object."""
+        try:
+            self._log.store.head(key)
+        except ObjectNotFound:
+            return True
+        except StorageError:
+            return False
+        return False
+
     def _new_key(self, directory: str) -> str:
-        key = f"{directory}{SPLITS}{self._mark}{self._log.clock.uuid()}.split"
+        key = f"{directory}{SPLITS}{self._prefix}{self._log.clock.uuid()}.split"
         with self._lock:
             self._keys.append(key)
+            self._names.append(key)
             if self._began is None:
                 self._began = self._log.clock.boot()
         return key
 
 
 def commit_uploads(
-    log: TableLog, snapshot: Snapshot, change: Change, uploads: Uploads, *, operation: str, parameters: dict[str, Any]
+    handle: TableHandle, change: Change, uploads: Uploads, *, operation: str, parameters: dict[str, Any]
 ) -> Committed:
     """Commit what was uploaded. An error that says for certain that nothing was committed takes the uploads back."""
     try:
-        return commit(log, snapshot, change, operation=operation, parameters=parameters, uploads_began=uploads.began)
+        return commit(handle, change, operation=operation, parameters=parameters, uploads_began=uploads.began)
     except CommitOutcomeUnknown:
         raise
     except IndexTablesError:
-        if not snapshot.state_committed:  # taking a table over has no read-back: nobody can tell there
+        if not handle.snapshot.state_committed:  # taking a table over has no read-back: nobody can tell there
             uploads.discard()
         raise
 

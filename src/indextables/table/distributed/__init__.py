@@ -1,1 +1,13 @@
-"""Reads, writes and maintenance divided into tasks that other processes run."""
+"""Reads, writes and maintenance divided into tasks that other processes run: the only door that `spark/` uses.
+
+    driver: plan ──▶ values that pickle ──▶ executors: run ──▶ answers that pickle ──▶ driver: commit, or put together
+
+read_tasks.py      `ReadTask` and planning: rows, counts and groups of some splits
+task_packing.py    which splits go together in a task, and the bytes that travel
+local_answers.py   small questions of an engine, answered in the process that plans them
+filter_answers.py  which filters of a planner are answered exactly, inexactly or not at all
+write_job.py       `WriteJob`: rows built into splits by many processes, committed by one
+replace_job.py     a `WriteJob` that replaces a table, its columns included
+merge_job.py       `MergeJob`: merges built by many processes, committed by one
+maintenance.py     compaction and prewarming by workers of an engine
+"""

@@ -19,17 +19,13 @@ import pyarrow as pa
 
 from indextables.core.errors import IndexTablesError
 from indextables.core.options import Options
-from indextables.log.file_entries import FILE_SCHEMA
-from indextables.log.file_set import FileSet
-from indextables.log.history import open_at
-from indextables.log.snapshot import Snapshot
-from indextables.log.table_log import TableLog
-from indextables.storage.resolve import resolve
-from indextables.table.build.job_group import Crew, scratch
+from indextables.table.build.job_group import JobGroup, scratch
 from indextables.table.build.uploads import Uploads
 from indextables.table.distributed.write_job import may_pass
+from indextables.table.handle import TableHandle
 from indextables.table.maintain.merge import Merge, Merged, MergedGroup, groups_to_merge
-from indextables.table.maintain.merge_plan import Group, Limits
+from indextables.table.maintain.merge_plan import Group, Limits, merge_limits
+from indextables.table.open_table import open_table
 from indextables.table.partition_predicate import over_partitions
 
 
@@ -46,19 +42,18 @@ class MergeAnswer:
 
 @dataclass(frozen=True)
 class MergeTask:
-    """One group to merge, with all that another process needs for it."""
+    """A group of splits to merge, with all that another process needs."""
 
-    log: TableLog
-    head: Snapshot
-    """The version, its schema and its properties, without its files."""
+    head: TableHandle
+    """The table without its files."""
     group: Group
 
     def run(self) -> MergeAnswer:
         """Merge it, in this process and with one thread. Raises what may be better the next time."""
         with scratch("merge") as directory:
-            merge = Merge(self.log, self.head, directory)
+            merge = Merge(self.head, directory)
             try:
-                done = merge.build(self.group, Crew(self.log.workers, 1))
+                done = merge.build(self.group, JobGroup(self.head.log.workers, 1))
             except BaseException as error:
                 merge.uploads.discard()
                 if isinstance(error, IndexTablesError) and not may_pass(error):
@@ -70,17 +65,15 @@ class MergeTask:
 class MergeJob:
     """A merge of what there is to merge now: tasks for others, and commits of what they answer."""
 
-    def __init__(self, log: TableLog, limits: Limits, where: str | None = None) -> None:
-        snapshot = open_at(log)
-        chosen = None if where is None else over_partitions(where, snapshot, "merge_splits", "merged")
-        snapshot, groups = groups_to_merge(log, snapshot, limits, chosen)
-        self._log = log
-        self._merge = Merge(log, snapshot, Path())
-        nothing = FileSet(FILE_SCHEMA.empty_table())
-        head = replace(snapshot, file_set=nothing, transactions={}, skips=(), registry={})
-        self.tasks = [MergeTask(log, head, _plain(group)) for group in groups]
+    def __init__(self, handle: TableHandle, limits: Limits, where: str | None = None) -> None:
+        chosen = None if where is None else over_partitions(where, handle.snapshot, "merge_splits", "merged")
+        groups = groups_to_merge(handle, limits, chosen)
+        self._log = handle.log
+        self._merge = Merge(handle, Path())
+        head = handle.without_files()
+        self.tasks = [MergeTask(head, _with_own_files(group)) for group in groups]
         self.sources = sum(group.files.num_rows for group in groups)
-        """How many splits would go."""
+        """Splits that the merge would replace."""
 
     def begin(self) -> float:
         """Now, for `commit`: to be asked before tasks are handed out."""
@@ -101,14 +94,17 @@ class MergeJob:
 
     def finish(self) -> Merged:
         """What all commits did."""
-        return self._merge.finish()[1]
+        return self._merge.finish().merged
 
 
 def begin_merge(url: str, options: Options, limits: Limits, where: str | None = None) -> MergeJob:
     """Look for what there is to merge. Raises TableNotFound, ForeignTable, PredicateError, OptionError."""
-    return MergeJob(TableLog(resolve(url, options).open(), options), limits, where)
+    return MergeJob(open_table(url, options=options), limits, where)
 
 
-def _plain(group: Group) -> Group:
-    """The group with files of its own: a slice of a large table would take all of it along."""
+def _with_own_files(group: Group) -> Group:
+    """The group with a copy of its list of files: pickling a slice of a large list would take all of the list along."""
     return replace(group, files=pa.Table.from_pylist(group.files.to_pylist(), schema=group.files.schema))
+
+
+__all__ = ["MergeAnswer", "MergeJob", "MergeTask", "Merged", "begin_merge", "merge_limits"]

@@ -1,9 +1,8 @@
-"""The splits of a scan, packed into tasks: which of them go together, and the bytes that travel."""
+"""The splits of a read, packed into tasks: which splits go together, and the bytes that travel."""
 
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from typing import Any, Final
 
@@ -12,53 +11,66 @@ import pyarrow as pa
 
 from indextables.core import options as opt
 from indextables.core.options import Options
-from indextables.log.file_entries import FILE_SCHEMA
+from indextables.core.runtime.process_state import ProcessLocal
+from indextables.table.split_entry import ENTRY_SCHEMA
 
-_FILE_COLUMNS: Final = ("path", "partitionValues", "size", "footerStartOffset", "numRecords")
-_FILE_SCHEMA: Final = pa.schema([FILE_SCHEMA.field(name) for name in _FILE_COLUMNS])
 _LEAST_TASK_BYTES: Final = 1 << 20
+"""Bytes of splits. A smaller task takes longer to begin than to read."""
 _MOST_TASK_BYTES: Final = 1 << 27
+"""Bytes of splits in a task, unless the table would have more than `_MANY_TASKS` tasks: a lost task repeats little work."""
 _MANY_TASKS: Final = 2_000
+"""Tasks from which on tasks become larger instead of more: planning a task takes the driver 30 µs, starting one milliseconds."""
 _LARGEST_TASK_BYTES: Final = 1 << 29
-"""Of a table that would have more than many tasks: planning one takes the driver 30 µs, and starting one some milliseconds."""
+"""Bytes of splits in a task of the largest tables."""
 _LIGHTER: Final = 4
-"""Bytes that a question to the indexes gets through while rows are read from one."""
+"""An index query gets through about 4 times as many bytes in the same time as reading rows."""
 _FEW_PACKS: Final = 100
-_PACKED: list[tuple[weakref.ref[pa.Table], list[tuple[int, int]], list[bytes]]] = []
-"""What was packed last, if it was much: a large table is mostly asked for again as it is."""
-_LOCK = threading.Lock()
+"""Up to so many tasks are packed again for every question; the bytes of more tasks are kept for the next question."""
+
+
+class _LastPacked:
+    """The bytes of the list of files that was packed last: a large table is mostly asked for again as it is."""
+
+    def __init__(self) -> None:
+        self.kept: tuple[weakref.ref[pa.Table], list[tuple[int, int]], list[bytes]] | None = None
+
+
+_LAST: Final[ProcessLocal[_LastPacked]] = ProcessLocal(_LastPacked)
 
 
 def packed(files: pa.Table) -> bytes:
-    """The log's rows of some files as bytes."""
+    """The log's entries of some files as bytes, without the schema. `unpacked` reads them."""
     return _bytes(_batch(files))
 
 
 def unpacked(data: bytes) -> pa.Table:
-    """The way back."""
-    return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(data), _FILE_SCHEMA)])
+    """The log's entries that `packed` or `packs` made bytes of, as a table with the columns of `ENTRY_SCHEMA`."""
+    return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(data), ENTRY_SCHEMA)])
 
 
-def packs(files: pa.Table, options: Options, most_tasks: int | None, light: bool) -> list[bytes]:
-    """Neighbours together, so that the same splits are in the same task as long as the table does not change."""
+def packs(
+    files: pa.Table, options: Options, most_tasks: int | None, light: bool, processors: int | None = None
+) -> list[bytes]:
+    """The entries of each task as bytes. Neighbours stay together, so that an unchanged table has the same tasks again.
+
+    `processors` are the tasks that run side by side; None for the processors of this machine.
+    """
     if not files.num_rows:
         return []
-    cuts = _cuts(files.column("size").to_numpy(), options, most_tasks, light)
-    with _LOCK:
-        last = _PACKED[0] if _PACKED else None
+    cuts = _cuts(files.column("size").to_numpy(), options, most_tasks, light, processors or os.cpu_count() or 1)
+    last = _LAST.value.kept
     if last is not None and last[0]() is files and last[1] == cuts:
         return last[2]
     batch = _batch(files)
     made = [_bytes(batch.slice(start, end - start)) for start, end in cuts]
     if len(made) > _FEW_PACKS:
-        with _LOCK:
-            _PACKED[:] = [(weakref.ref(files), cuts, made)]
+        _LAST.value.kept = (weakref.ref(files), cuts, made)
     return made
 
 
 def _batch(files: pa.Table) -> pa.RecordBatch:
-    batches = files.select(_FILE_SCHEMA.names).cast(_FILE_SCHEMA).combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], _FILE_SCHEMA)
+    batches = files.select(ENTRY_SCHEMA.names).cast(ENTRY_SCHEMA).combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], ENTRY_SCHEMA)
 
 
 def _bytes(batch: pa.RecordBatch) -> bytes:
@@ -66,7 +78,7 @@ def _bytes(batch: pa.RecordBatch) -> bytes:
     return bytes(batch.serialize())
 
 
-def _cuts(sizes: Any, options: Options, most_tasks: int | None, light: bool) -> list[tuple[int, int]]:
+def _cuts(sizes: Any, options: Options, most_tasks: int | None, light: bool, processors: int) -> list[tuple[int, int]]:
     """Where tasks begin and end: as many as there are processors, or more where they would be too large. Beginning a task takes
     longer than reading two columns of a million rows, so that there are no more than needed.
     """
@@ -76,7 +88,7 @@ def _cuts(sizes: Any, options: Options, most_tasks: int | None, light: bool) -> 
         edges = np.arange(0, count, fixed)
     else:
         ends = np.cumsum(np.maximum(sizes, 1))
-        wanted = most_tasks or os.cpu_count() or 1
+        wanted = most_tasks or processors
         share = -(-int(ends[-1]) // wanted)
         weight = _LIGHTER if light else 1
         most_bytes = min(max(_MOST_TASK_BYTES, int(ends[-1]) // _MANY_TASKS), _LARGEST_TASK_BYTES)
@@ -89,13 +101,5 @@ def _cuts(sizes: Any, options: Options, most_tasks: int | None, light: bool) -> 
         edges = np.flatnonzero(within % most == 0)
     return list(zip(edges.tolist(), [*edges[1:].tolist(), count], strict=True))
 
-
-def _after_fork() -> None:
-    """The parent's thread that holds the lock does not exist here."""
-    global _LOCK  # noqa: PLW0603 - one per process
-    _LOCK = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
 
 __all__ = ["packed", "packs", "unpacked"]

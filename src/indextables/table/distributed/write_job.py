@@ -12,15 +12,15 @@ nothing else. A table that does not exist is created by the commit: a write that
 What failed for good (rows that do not fit) comes back as a value, not as an exception: no engine tries it again, and the
 commit can take everything back that the other tasks uploaded.
 
-A task that failed otherwise does not say what it uploaded, and one that was ended says nothing. What they leave in a table is for
-purge to remove. Where there is no table yet nobody would purge, so there all names bear a mark of the write, by which they are
-found and taken back.
+A task that failed otherwise does not say what it uploaded, and one that was ended says nothing. What they leave in a table is
+for purge to remove. Where there is no table yet nobody would purge, so there all names begin with a prefix of the write, by
+which they are found and taken back.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -41,23 +41,22 @@ from indextables.core.predicate import Predicate, to_sql
 from indextables.core.types import spark_json_to_arrow
 from indextables.log.actions import AddAction, MetadataAction, TxnAction
 from indextables.log.commit import Committed
-from indextables.log.conflicts import Change, Replace, check_metadata
-from indextables.log.history import open_at
-from indextables.log.protocol import check_writable
-from indextables.log.snapshot import Snapshot
+from indextables.log.conflicts import Change, MetadataUpdate, Replace, check_metadata
 from indextables.log.table_log import TableLog
-from indextables.storage.resolve import resolve
 from indextables.table.build.directories import Directories
 from indextables.table.build.incoming_rows import rows_in
 from indextables.table.build.incoming_schema import as_nullable, check_frame
-from indextables.table.build.split_builder import WritePlan, build_splits, plan_write
+from indextables.table.build.split_builder import build_splits
 from indextables.table.build.uploads import SPLITS, Uploads, commit_uploads, partition_directory
-from indextables.table.format_gate import check_bundles
+from indextables.table.handle import TableHandle
+from indextables.table.open_log import open_log
+from indextables.table.open_table import open_table_of
 from indextables.table.partition_predicate import partition_predicate, partitions_of
-from indextables.table.table import Commit
 from indextables.table.write.after_commit import after_commit
 from indextables.table.write.create import plan_table
 from indextables.table.write.overwrite import inside
+from indextables.table.write.result import Commit, as_commit
+from indextables.table.write_plan import WritePlan
 
 logger = logging.getLogger("indextables")
 
@@ -69,11 +68,11 @@ _NAMES = {"append": "Append", "overwrite": "Overwrite", "dynamic": "Overwrite"}
 
 @dataclass(frozen=True)
 class Built:
-    """What a task made of its rows."""
+    """The answer of a task that built splits from rows."""
 
     adds: tuple[AddAction, ...] = ()
     keys: tuple[str, ...] = ()
-    """Every name that it uploaded, or may have."""
+    """Every name that the task uploaded, or may have uploaded."""
     rows: int = 0
     error: IndexTablesError | None = None
     """Why there are no splits, and never will be; its uploads are taken back already."""
@@ -81,34 +80,36 @@ class Built:
 
 @dataclass(frozen=True)
 class WriteJob:
-    """One write, from its plan to its commit."""
+    """A write that many processes do, from its plan to its commit."""
 
     log: TableLog
     plan: WritePlan
-    """What tasks need; with the thread that a task has."""
+    """What tasks need to build splits."""
     mode: Mode
     metadata: MetadataAction
-    """Of the table as it was planned on; without an id, if it is still to be created."""
+    """The metadata of the table that the write was planned on; without an id, if the table is still to be created."""
     where: Predicate | None
     txn: TxnAction | None
     began: float
     """When no upload had begun yet (`Clock.boot` of the driver)."""
-    settled: str = ""
-    """Why there is nothing to do: the batch is in the table already."""
+    nothing_to_do_because: str = ""
+    """Why nothing is written, as text: the batch is in the table already. Empty where there is something to do."""
     new_only: bool = False
     """Whether it is an error when somebody else creates the table meanwhile."""
-    mark: str = ""
-    """In the names of all its uploads, if the table is still to be created."""
-    made: Directories | None = None
-    """What was there before them."""
+    renewed: MetadataUpdate | None = None
+    """The columns and properties that the commit gives the table, if the write replaces the table and not its rows alone."""
+    upload_prefix: str = ""
+    """What the names of all uploads of this write begin with, if the table is still to be created."""
+    directories_before: Directories | None = None
+    """The directories that existed before the first upload, if the table is still to be created."""
 
     def build(self, batches: Iterable[pa.RecordBatch]) -> Built:
         """Turn rows into splits in the store. Raises what may be better the next time, after taking back its uploads."""
-        if self.settled:
+        if self.nothing_to_do_because:
             return Built()
         counted = _Counted(rows_in(batches, self.plan.schema))
         rows: Iterable[pa.RecordBatch] = counted if self.where is None else inside(counted, self.where)
-        uploads = Uploads(self.plan.log, mark=self.mark)
+        uploads = Uploads(self.plan.log, prefix=self.upload_prefix)
         try:
             adds = build_splits(self.plan, rows, uploads)
         except BaseException as error:
@@ -128,17 +129,20 @@ class WriteJob:
             for part in built:
                 if part.error is not None:
                     raise part.error
-            snapshot = self._table()
-            change = self._change(snapshot, [add for part in built for add in part.adds])
+            handle = self._table()
+            change = self._change(handle, [add for part in built for add in part.adds])
         except BaseException:
             self.discard(built)
             raise
         if change is None:
-            reason = self.settled or "the data has no rows"
-            return _told(Committed(snapshot, "", written=False, reason=reason, metrics={}))
-        done = commit_uploads(self.log, snapshot, change, uploads, operation="WRITE", parameters=self._parameters())
+            reason = self.nothing_to_do_because or "the data has no rows"
+            return as_commit(Committed(handle.snapshot, "", written=False, reason=reason, metrics={}))
+        operation = "WRITE" if self.renewed is None else "REPLACE TABLE"
+        done = commit_uploads(handle, change, uploads, operation=operation, parameters=self._parameters())
         uploads.discard(keep=[add.path for add in change.adds] if done.written else ())
-        return _told(replace(done, snapshot=after_commit(self.log, done.snapshot)) if done.written else done)
+        if done.written:
+            after_commit(handle.moved(done.snapshot))
+        return as_commit(done)
 
     def discard(self, built: Iterable[Built]) -> None:
         """Take back what tasks uploaded. Only for a write whose commit certainly never began.
@@ -150,15 +154,15 @@ class WriteJob:
     def _take_back(self, uploads: Uploads) -> None:
         keys = uploads.keys
         uploads.discard()
-        if self.made is not None:
-            self.made.remove(keys)
+        if self.directories_before is not None:
+            self.directories_before.remove(keys)
 
     def _marked(self) -> list[str]:
         """What tasks of this write have in the store, those included that did not live to say so. Best effort."""
-        if not self.mark:
+        if not self.upload_prefix:
             return []
         columns = self.plan.partition_by
-        name = SPLITS + self.mark
+        name = SPLITS + self.upload_prefix
         prefix = partition_directory({columns[0]: ""}).partition("=")[0] + "=" if columns else name
         try:
             return [found.key for found in self.log.store.list(prefix) if f"/{name}" in f"/{found.key}"]
@@ -166,36 +170,38 @@ class WriteJob:
             logger.warning("table %s: what a failed write left cannot be listed: %s", self.log.url, error)
             return []
 
-    def _table(self) -> Snapshot:
-        """The table as it is now, still the one that was planned on."""
+    def _table(self) -> TableHandle:
+        """The table as it is now, still the one that was planned on. A table that does not exist is created."""
         if self.metadata.id:
-            snapshot = open_at(self.log)
-            if snapshot.table_id != self.metadata.id:
+            handle = open_table_of(self.log)
+            if handle.table_id != self.metadata.id:
                 raise TableReplaced(
                     f"table {self.log.url} was dropped and created again while it was written to; write again",
                     url=self.log.url,
                 )
         else:
             try:
-                return plan_table(self.log, self.metadata.schema_string, self.metadata.partition_columns).carry_out()
+                planned = plan_table(self.log, self.metadata.schema_string, self.metadata.partition_columns)
+                whole = replace(planned, configuration=dict(self.metadata.configuration))
+                return TableHandle(self.log, whole.carry_out())
             except TableExists:
                 if self.new_only:
                     raise
-                snapshot = open_at(self.log)
-        check_metadata(Change(), self.metadata, snapshot.metadata, self.log.url)
-        return snapshot
+                handle = open_table_of(self.log)
+        check_metadata(Change(metadata=self.renewed), self.metadata, handle.snapshot.metadata, self.log.url)
+        return handle
 
-    def _change(self, snapshot: Snapshot, adds: Sequence[AddAction]) -> Change | None:
-        if self.settled:
+    def _change(self, handle: TableHandle, adds: Sequence[AddAction]) -> Change | None:
+        if self.nothing_to_do_because:
             return None
         replaced = None
         if self.mode == "overwrite":
             replaced = Replace(self.where)
         elif self.mode == "dynamic" and adds:
-            replaced = Replace(partitions_of([add.partition_values for add in adds], snapshot))
+            replaced = Replace(partitions_of([add.partition_values for add in adds], handle.snapshot))
         if not adds and replaced is None and self.txn is None:
             return None
-        return Change(adds=tuple(adds), replace=replaced, txn=self.txn)
+        return Change(adds=tuple(adds), replace=replaced, metadata=self.renewed, txn=self.txn)
 
     def _parameters(self) -> dict[str, Any]:
         parameters = {"mode": _NAMES[self.mode]}
@@ -215,60 +221,75 @@ def begin_write(
     partition_by: Sequence[str] | None = None,
     where: str | None = None,
     txn: TxnAction | None = None,
+    properties: Mapping[str, str] | None = None,
+    nullable: bool = True,
 ) -> WriteJob:
-    """Plan a write of rows with this Spark schema. Everything that can be wrong before there are rows is an error here."""
-    log = TableLog(resolve(url, options).open(), options)
+    """Plan a write of rows with this Spark schema. Everything that can be wrong before there are rows is an error here.
+
+    A table that does not exist yet gets `properties`, which are the user's own, together with its options. Its columns are all
+    nullable, unless the author of the schema says otherwise and `nullable` is False.
+    """
+    log = open_log(url, options)
     began = log.clock.boot()
     try:
-        snapshot = open_at(log)
+        handle = open_table_of(log)
     except TableNotFound:
-        snapshot = _new_table(log, schema_json, partition_by or ())
+        handle = new_table(
+            log, as_nullable(schema_json) if nullable else schema_json, partition_by or (), properties or {}
+        )
     else:
-        check_bundles(snapshot, "writing")
-        check_writable(log.url, snapshot.protocol)
-        _check_claims(snapshot, options, partition_by)
-        check_frame(schema_json, snapshot.schema)
-    columns = tuple(snapshot.metadata.partition_columns)
+        handle.require_writable("writing")
+        _check_claims(handle, options, partition_by)
+        check_frame(schema_json, handle.schema)
+    columns = handle.partition_columns
     if mode == "dynamic" and not columns:
         mode = "overwrite"  # all rows are in the one partition there is
-    asked = f"replaceWhere {where!r}"
-    selected = None if where is None else partition_predicate(where, snapshot.schema, columns, asked, "replaced")
-    plan = plan_write(log, snapshot)
-    if not options.is_set(opt.INDEX_WRITER_THREADS):
-        plan = replace(plan, log=TableLog(log.store, options.merged({opt.INDEX_WRITER_THREADS.key: 1})))
-    job = WriteJob(log, plan, mode, snapshot.metadata, selected, txn, began, _settled(snapshot, txn))
-    if snapshot.metadata.id:
+    wording = f"replaceWhere {where!r}"
+    selected = None if where is None else partition_predicate(where, handle.schema, columns, wording, "replaced")
+    plan = task_plan(handle)
+    metadata = handle.snapshot.metadata
+    job = WriteJob(log, plan, mode, metadata, selected, txn, began, _written_already(handle, txn))
+    if metadata.id:
         return job
-    mark = log.clock.uuid().replace("-", "")[:16]  # longer than what comes before the first dash in other names
-    return replace(job, mark=f"{mark}-", made=Directories(log))
+    prefix = log.clock.uuid().replace("-", "")[:16]  # longer than what comes before the first dash in other names
+    return replace(job, upload_prefix=f"{prefix}-", directories_before=Directories(log))
 
 
-def _new_table(log: TableLog, schema_json: str, partition_by: Sequence[str]) -> Snapshot:
-    """The table as the commit is going to make it: it has no id yet."""
-    schema_string = as_nullable(schema_json)
+def task_plan(handle: TableHandle) -> WritePlan:
+    """The plan for rows of a table that tasks build, each with one processor."""
+    plan = handle.write_plan
+    return plan if handle.options.is_set(opt.INDEX_WRITER_THREADS) else replace(plan, index_threads=1)
+
+
+def new_table(
+    log: TableLog, schema_string: str, partition_by: Sequence[str], properties: Mapping[str, str]
+) -> TableHandle:
+    """The table as a commit is going to make it: it has no id yet."""
     spelled = {name.lower(): name for name in spark_json_to_arrow(schema_string).names}
-    return plan_table(log, schema_string, [spelled.get(name.lower(), name) for name in partition_by]).snapshot()
+    planned = plan_table(log, schema_string, [spelled.get(name.lower(), name) for name in partition_by])
+    return TableHandle(log, replace(planned, configuration={**properties, **planned.configuration}).snapshot())
 
 
-def _check_claims(snapshot: Snapshot, options: Options, partition_by: Sequence[str] | None) -> None:
+def _check_claims(handle: TableHandle, options: Options, partition_by: Sequence[str] | None) -> None:
     """What the caller says of the table must be so; what is about indexing is checked with the plan."""
-    columns = tuple(snapshot.metadata.partition_columns)
+    columns = handle.partition_columns
     if partition_by is not None and [name.lower() for name in partition_by] != [name.lower() for name in columns]:
         raise OptionError(
-            f"partitionBy is {', '.join(partition_by) or 'empty'}, but table {snapshot.url} is partitioned by "
+            f"partitionBy is {', '.join(partition_by) or 'empty'}, but table {handle.url} is partitioned by "
             f"{', '.join(columns) or 'nothing'}: leave the option out, or write another table"
         )
     for option in (opt.SAFETY_AGE_HOURS, opt.TXN_RETENTION_HOURS):
-        held = opt.table_value(snapshot.metadata.configuration, option)
+        held = opt.table_value(handle.snapshot.metadata.configuration, option)
         if options.is_set(option) and options[option] != held:
             raise OptionError(
-                f"{option.key} is {options[option]:g}, but table {snapshot.url} was created with {held:g}: leave the option out",
+                f"{option.key} is {options[option]:g}, but table {handle.url} was created with {held:g}: leave the option out",
                 key=option.key,
             )
 
 
-def _settled(snapshot: Snapshot, txn: TxnAction | None) -> str:
-    latest = None if txn is None else snapshot.latest_txn(txn.app_id)
+def _written_already(handle: TableHandle, txn: TxnAction | None) -> str:
+    """Why the batch of `txn` need not be written; empty where it has to be."""
+    latest = None if txn is None else handle.snapshot.latest_txn(txn.app_id)
     if txn is None or latest is None or latest.version < txn.version:
         return ""
     return f"batch {txn.version} of {txn.app_id} is in the table already"
@@ -292,5 +313,4 @@ class _Counted:
             yield batch
 
 
-def _told(done: Committed) -> Commit:
-    return Commit(done.snapshot.version, done.txn_id, done.metrics or {}, done.written, done.reason)
+__all__ = ["Built", "Commit", "Mode", "TxnAction", "WriteJob", "begin_write", "may_pass", "new_table", "task_plan"]

@@ -1,1 +1,8 @@
-"""Merges, and what a table says of itself."""
+"""Merges, and what a table says of itself.
+
+merge.py           many small splits become few large ones
+merge_plan.py      which splits are merged into which
+describe_state.py  the state that a table was opened from
+describe_rows.py   files, history, partitions and changes, as rows
+list_skips.py      files that an operation could not handle
+"""

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.log.snapshot import Snapshot
 from indextables.log.state.live_files import StateFiles
 from indextables.log.state.write import needs_compaction
-from indextables.log.table_log import TableLog
+from indextables.table.handle import TableHandle
 
 
-def describe_state(log: TableLog, snapshot: Snapshot) -> pa.Table:
-    """The newest state that the snapshot stands on; for a table without one, what replay says."""
+def describe_state(handle: TableHandle) -> pa.Table:
+    """The newest state that the table's version stands on; for a table without one, what replay says."""
+    snapshot = handle.snapshot
     source = snapshot.file_set.base
     if isinstance(source, StateFiles):
         state = source.state
@@ -27,13 +27,13 @@ def describe_state(log: TableLog, snapshot: Snapshot) -> pa.Table:
             "numManifests": len(state.manifests),
             "numTombstones": tombstones,
             "tombstoneRatio": f"{tombstones / max(state.num_files, 1):.2%}",
-            "needsCompaction": str(needs_compaction(state, log.options)).lower(),
+            "needsCompaction": str(needs_compaction(state, handle.options)).lower(),
             "skippedFiles": len({skip.path for skip in snapshot.skips}),
             "createdAt": _time(state.created_at),
             "protocolVersion": state.protocol_version,
         }
     else:
-        files = snapshot.files
+        files = handle.files()
         rows = {
             "format": "json" if snapshot.base is not None else "none",
             "version": snapshot.base if snapshot.base is not None else snapshot.version,

@@ -19,32 +19,27 @@ from indextables.core import options as opt
 from indextables.core.errors import CorruptLog
 from indextables.core.predicate import Predicate
 from indextables.log.actions import AddAction
-from indextables.log.bound_limits import StatsLimits
 from indextables.log.commit import Committed
-from indextables.log.conflicts import Change, MergeGroup
+from indextables.log.conflicts import Change, Rewrite
 from indextables.log.file_entries import paths_in
-from indextables.log.protocol import check_writable
-from indextables.log.refresh import read_files, refresh
 from indextables.log.skip_records import skip_record, without_cooldown
-from indextables.log.snapshot import Snapshot
-from indextables.log.table_log import TableLog
 from indextables.split.build.split_merge import BrokenSource, Target, merge
 from indextables.split.build.split_writer import LocalSplit
 from indextables.split.reader import SplitReader
-from indextables.table.build.job_group import Crew, scratch
-from indextables.table.build.split_entries import added, new_number, stored_columns
+from indextables.table.build.job_group import JobGroup, scratch
+from indextables.table.build.split_entries import added, source_number
 from indextables.table.build.uploads import Uploads, commit_uploads, partition_directory
-from indextables.table.format_gate import check_bundles
+from indextables.table.handle import TableHandle
 from indextables.table.maintain.merge_plan import Group, Limits, plan_merges
-from indextables.table.progress import Teller, Watcher
-from indextables.table.read.split_readers import readers
-from indextables.table.table_mapping import table_mapping
+from indextables.table.progress import ProgressCounter, Watcher
+from indextables.table.read.split_readers import split_readers
 from indextables.table.write.after_commit import after_commit, after_merge
 
 logger = logging.getLogger("indextables")
 
 OPERATION = "MERGE SPLITS"
 _COMMIT_EVERY_SECONDS = 60.0
+"""Seconds of building after which finished groups are committed: work that ends early loses at most a minute."""
 
 
 @dataclass(frozen=True)
@@ -71,29 +66,33 @@ class Merged:
         return self.results > 0
 
 
+@dataclass(frozen=True)
+class MergeResult:
+    """What a merge did, and the table afterwards."""
+
+    handle: TableHandle
+    merged: Merged
+
+
 def merge_splits(
-    log: TableLog, snapshot: Snapshot, limits: Limits, where: Predicate | None = None, progress: Watcher | None = None
-) -> tuple[Snapshot, Merged]:
-    """Merge what can be merged in the partitions that `where` selects. Returns the snapshot to go on with."""
-    snapshot, groups = groups_to_merge(log, snapshot, limits, where)
+    handle: TableHandle, limits: Limits, where: Predicate | None = None, progress: Watcher | None = None
+) -> MergeResult:
+    """Merge what can be merged in the partitions that `where` selects."""
+    groups = groups_to_merge(handle, limits, where)
     if not groups:
-        return snapshot, Merged(snapshot.version)
+        return MergeResult(handle, Merged(handle.version))
     with scratch("merge") as directory:
-        return Merge(log, snapshot, directory, progress).run(groups)
+        return Merge(handle, directory, progress).run(groups)
 
 
-def groups_to_merge(
-    log: TableLog, snapshot: Snapshot, limits: Limits, where: Predicate | None = None
-) -> tuple[Snapshot, list[Group]]:
-    """What there is to do, and the snapshot that it was found in."""
-    check_bundles(snapshot, "merging")
-    check_writable(log.url, snapshot.protocol)
-    table_mapping(
-        snapshot, log.options
-    )  # options that contradict the table are an error even if there is nothing to do
-    snapshot, files = read_files(log, snapshot, where)
-    files = without_cooldown(files, snapshot, log.clock.wall_ms(), "merge")
-    return snapshot, plan_merges(files, snapshot.metadata.partition_columns, limits)
+def groups_to_merge(handle: TableHandle, limits: Limits, where: Predicate | None = None) -> list[Group]:
+    """The groups of splits that should become one, without splits that an earlier merge could not read."""
+    handle.require_writable("merging")
+    # options that contradict the table are an error even if there is nothing to do
+    handle.require_matching_options()
+    files = handle.files(where)
+    files = without_cooldown(files, handle.snapshot, handle.log.clock.wall_ms(), "merge")
+    return plan_merges(files, handle.partition_columns, limits)
 
 
 @dataclass
@@ -110,47 +109,47 @@ class MergedGroup:
 class Merge:
     """The work of one merge: groups are built here or elsewhere, and committed here."""
 
-    def __init__(self, log: TableLog, snapshot: Snapshot, directory: Path, progress: Watcher | None = None) -> None:
-        self._log = log
-        self._snapshot = snapshot
+    def __init__(self, handle: TableHandle, directory: Path, progress: Watcher | None = None) -> None:
+        self._handle = handle
+        self._log = handle.log
         self._directory = directory
         self._watcher = progress
-        self._teller = Teller(progress)
-        self.uploads = Uploads(log)
+        self._progress = ProgressCounter(progress)
+        self.uploads = Uploads(handle.log)
         self._committed: list[tuple[MergedGroup, AddAction]] = []
         self._overtaken = 0
         self._skipped: dict[str, str] = {}
 
-    def run(self, groups: Sequence[Group]) -> tuple[Snapshot, Merged]:
+    def run(self, groups: Sequence[Group]) -> MergeResult:
         """Merge all of them in this process."""
-        self._teller = Teller(self._watcher, rows_total=sum(group.rows for group in groups))
+        self._progress = ProgressCounter(self._watcher, rows_total=sum(group.rows for group in groups))
         threads = self._log.options[opt.INDEX_WRITER_THREADS]
-        crew = Crew(self._log.workers, threads)
-        waiting: list[MergedGroup] = []
+        jobs = JobGroup(self._log.workers, threads)
+        finished_groups: list[MergedGroup] = []
         began = self._log.clock.boot()
         for start in range(0, len(groups), threads):
             try:
-                jobs = [partial(self.build, group, crew) for group in groups[start : start + threads]]
-                waiting += crew.together(jobs)
+                calls = [partial(self.build, group, jobs) for group in groups[start : start + threads]]
+                finished_groups += jobs.together(calls)
                 last = start + threads >= len(groups)
                 if last or self._log.clock.boot() - began >= _COMMIT_EVERY_SECONDS:
-                    self.commit(waiting)
-                    waiting, began = [], self._log.clock.boot()
+                    self.commit(finished_groups)
+                    finished_groups, began = [], self._log.clock.boot()
             except BaseException:
                 self.uploads.discard()  # those of a commit that began are no longer among them
                 raise
         return self.finish()
 
-    def finish(self) -> tuple[Snapshot, Merged]:
+    def finish(self) -> MergeResult:
         """The table after all commits, and what they did."""
         if self._committed:
-            self._snapshot = after_merge(self._log, self._snapshot)
-        return self._snapshot, self._summary()
+            self._handle = after_merge(self._handle)
+        return MergeResult(self._handle, self._summary())
 
-    def build(self, group: Group, crew: Crew) -> MergedGroup:
+    def build(self, group: Group, jobs: JobGroup) -> MergedGroup:
         """Merge a group, without the sources that cannot be."""
         try:
-            sources = list(readers(self._log, self._snapshot, group.files))
+            sources = list(split_readers(self._handle, group.files))
         except CorruptLog as error:  # a partition value that cannot be read: all files of the group have it
             logger.warning("table %s: a partition is left out of the merge: %s", self._log.url, error)
             return MergedGroup(None, [], 0, {})
@@ -158,50 +157,45 @@ class Merge:
         broken: dict[str, str] = {}
         while len(sources) > 1:
             try:
-                local = self._write(sources, group, crew)
+                local = self._write(sources, group, jobs)
             except BrokenSource as found:
                 logger.warning("table %s: %s is left out of a merge: %s", self._log.url, found.source.key, found)
                 broken[found.source.key] = str(found)
                 sources.remove(found.source)
                 continue
-            result = self._upload(local, group, crew)
-            self._teller.tell(
+            result = self._upload(local, group, jobs)
+            self._progress.add(
                 rows_read=group.rows, rows_written=local.sealed.footer.rows, splits=1, size=local.sealed.size
             )
             merged = [source.key for source in sources]
             return MergedGroup(result, merged, sum(sizes[key] for key in merged), broken)
-        self._teller.tell(rows_read=group.rows)
+        self._progress.add(rows_read=group.rows)
         return MergedGroup(None, [], 0, broken)
 
-    def _write(self, sources: Sequence[SplitReader], group: Group, crew: Crew) -> LocalSplit:
-        crew.check()
-        log, snapshot = self._log, self._snapshot
-        limits = StatsLimits(snapshot.schema, snapshot.metadata.partition_columns, log.options)
+    def _write(self, sources: Sequence[SplitReader], group: Group, jobs: JobGroup) -> LocalSplit:
+        jobs.check()
+        log = self._log
         target = Target(
-            schema=stored_columns(snapshot),
-            mapping=table_mapping(snapshot, log.options),
+            form=self._handle.write_plan.form,
             partition_values=group.partition_values,
             created_ms=log.clock.wall_ms(),
-            heap=log.options[opt.INDEX_WRITER_HEAP_SIZE],
-            stats_columns=limits.columns,
-            stats_length=limits.length,
-            source=new_number(log),
-            check=partial(self._check, crew),
+            source=source_number(log.clock.uuid()),
+            check=partial(self._check, jobs),
         )
         return merge(self._directory, sources, target, log.workers)
 
-    def _check(self, crew: Crew) -> None:
+    def _check(self, jobs: JobGroup) -> None:
         """Whether to go on: another group may have failed, and the watcher may have had enough."""
-        crew.check()
-        self._teller.tell()
+        jobs.check()
+        self._progress.add()
 
-    def _upload(self, local: LocalSplit, group: Group, crew: Crew) -> AddAction:
+    def _upload(self, local: LocalSplit, group: Group, jobs: JobGroup) -> AddAction:
         try:
-            crew.check()
+            jobs.check()
             key = self.uploads.put(local.path, partition_directory(group.partition_values))
         finally:
             local.remove()
-        return added(key, local.sealed, local.sealed.footer.doc_mapping)
+        return added(key, local.sealed)
 
     def commit(self, finished: Sequence[MergedGroup]) -> None:
         """Commit what is finished: results in place of their sources, and notes about what is broken."""
@@ -212,43 +206,40 @@ class Merge:
             return
         now_ms = self._log.clock.wall_ms()
         change = Change(
-            groups=tuple(MergeGroup(tuple(done.sources), (result,)) for done, result in groups),
+            rewrites=tuple(Rewrite(tuple(done.sources), (result,), data_change=False) for done, result in groups),
             skips=tuple(skip_record(path, why, now_ms) for path, why in broken.items()),
-            data_change=False,
         )
         committed = commit_uploads(
-            self._log, self._snapshot, change, uploads, operation=OPERATION, parameters={"groups": len(groups)}
+            self._handle, change, uploads, operation=OPERATION, parameters={"groups": len(groups)}
         )
-        live = self._taken_in(committed, [result.path for _, result in groups])
+        live = self._committed_results(committed, [result.path for _, result in groups])
         uploads.discard(keep=live)
         self._committed += [(done, result) for done, result in groups if result.path in live]
         self._overtaken += len(groups) - len(live)
         self._skipped |= broken
-        self._snapshot = committed.snapshot
+        self._handle = self._handle.moved(committed.snapshot)
         if committed.written:
-            self._snapshot = after_commit(self._log, committed.snapshot)
+            self._handle = after_commit(self._handle)
 
-    def _taken_in(self, committed: Committed, results: Sequence[str]) -> set[str]:
+    def _committed_results(self, committed: Committed, results: Sequence[str]) -> set[str]:
         """The results that are in the table now: all of them, unless somebody was faster."""
         if not committed.written:
             return set()
         if (committed.metrics or {}).get("numAddedFiles") == len(results):
             return set(results)
-        _, files = read_files(self._log, committed.snapshot, None)
-        return paths_in(files, results)
+        return paths_in(self._handle.moved(committed.snapshot).files(), results)
 
     def _still_live(self, broken: dict[str, str]) -> dict[str, str]:
         """Without those that are gone because somebody else replaced them, and that were purged before we read them."""
         if not broken:
             return {}
-        _, files = read_files(self._log, refresh(self._log, self._snapshot), None)
-        live = paths_in(files, list(broken))
+        live = paths_in(self._handle.refreshed().files(), list(broken))
         return {path: why for path, why in broken.items() if path in live}
 
     def _summary(self) -> Merged:
         done = self._committed
         return Merged(
-            version=self._snapshot.version,
+            version=self._handle.version,
             sources=sum(len(each.sources) for each, _ in done),
             results=len(done),
             rows=sum(result.num_records or 0 for _, result in done),

@@ -19,8 +19,10 @@ from indextables.core import options as opt
 from indextables.core.errors import OptionError
 from indextables.core.options import Options
 from indextables.table.arguments import whole_number
+from indextables.table.split_entry import ENTRY_COLUMNS
 
-PLAN_COLUMNS: Final = ["path", "partitionValues", "size", "footerStartOffset", "numRecords", "modificationTime"]
+PLAN_COLUMNS: Final = [*ENTRY_COLUMNS, "modificationTime"]
+"""The columns of the log's list of files that a plan needs: those of the splits, and their age."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Limits:
     target_size: int
     skip_threshold: float = 0.45
     max_sources: int = 1000
-    """Of one result."""
+    """Sources of one result at most."""
     max_results: int | None = None
 
 
@@ -44,7 +46,7 @@ class Group:
 
     @property
     def rows(self) -> int:
-        """As far as the log knows."""
+        """Rows of all sources, as far as the log knows."""
         return pc.sum(self.files.column("numRecords")).as_py() or 0
 
     @property

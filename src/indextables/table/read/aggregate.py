@@ -10,34 +10,26 @@ from functools import partial
 
 import pyarrow as pa
 
-from indextables.core.aggregate import By, Metrics, parse_aggregate
-from indextables.core.predicate import Predicate
 from indextables.core.runtime.ordered_streams import in_order
-from indextables.log.refresh import read_files
-from indextables.log.snapshot import Snapshot
-from indextables.log.table_log import TableLog
 from indextables.split.aggregate.finish import finished
 from indextables.split.aggregate.partial import condensed
-from indextables.table.format_gate import check_bundles
-from indextables.table.read.request import bound_query, narrowed
-from indextables.table.read.split_readers import PATIENCE, Asking, readers, reading_threads
+from indextables.table.handle import TableHandle
+from indextables.table.read.parallelism import SERIAL_BUDGET_S, ActiveQuery, reading_threads
+from indextables.table.read.request import ReadRequest, plan_read
+from indextables.table.read.split_readers import split_readers
 
 
-def aggregate(
-    log: TableLog,
-    snapshot: Snapshot,
-    by: By,
-    metrics: Metrics,
-    where: Predicate | None = None,
-    query: str | None = None,
-) -> tuple[Snapshot, pa.Table]:
-    """The groups of the rows for which `where` is true and that `query` finds, and the snapshot that they are from."""
-    check_bundles(snapshot, "reading")
-    wanted = parse_aggregate(by, metrics, snapshot.schema)
-    asked = None if query is None else bound_query(query, snapshot)
-    snapshot, files = read_files(log, snapshot, narrowed(where, asked))
-    starts = (partial(split.aggregate, wanted, where, asked) for split in readers(log, snapshot, files))
-    with Asking():
-        parts = in_order(starts, threads=reading_threads(log), patience=PATIENCE)
-        whole = next(iter(condensed(wanted, parts)), None)
-    return snapshot, finished(wanted, whole)
+def aggregate(handle: TableHandle, request: ReadRequest) -> pa.Table:
+    """The groups of the rows that the request asks for."""
+    groups = request.aggregate
+    assert groups is not None
+    plan = plan_read(handle, request)
+    condition = plan.condition
+    starts = (
+        partial(split.aggregate, groups, condition.predicate, condition.query)
+        for split in split_readers(handle, plan.files)
+    )
+    with ActiveQuery():
+        parts = in_order(starts, threads=reading_threads(handle), patience=SERIAL_BUDGET_S)
+        whole = next(iter(condensed(groups, parts)), None)
+    return finished(groups, whole)

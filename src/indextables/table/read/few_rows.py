@@ -1,4 +1,4 @@
-"""A handful of rows of several splits: read as plain values, and made into columns once for all of them.
+"""A handful of rows of several splits: read as plain Python values, and made into Arrow columns once for all of them.
 
 Columns of three rows cost as much as columns of thirty, and so does a batch. So few rows, as most searches find, are put together
 before they become Arrow.
@@ -11,23 +11,26 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from indextables.split.index.row_numbers import RowNumbers
+from indextables.split.index.row_numbers import RowNumberArray
 from indextables.split.reader import SplitReader
-from indextables.split.rows.projection import Shape
+from indextables.split.rows.projection import Projection
 from indextables.split.rows.stored_types import from_stored, stored_type
 
-FEW: Final = 100
-"""Rows that are sooner read than another thread is woken."""
+FEW_ROWS: Final = 100
+"""At most so many rows are read on the caller's thread: waking another thread takes longer."""
 
-PlainRow: TypeAlias = tuple[Shape, dict[str, Any]]
-"""The values that its split has stored, and what they are part of."""
+FewRow: TypeAlias = tuple[Projection, dict[str, Any]]
+"""A row: how the split's columns become the table's, and the values that the split has stored."""
 
 
-def plain_rows(
-    picked: Iterable[tuple[SplitReader, Sequence[int] | RowNumbers]], names: Sequence[str]
-) -> list[PlainRow] | None:
-    """Rows of some splits, by their numbers, which ascend; None where a split has its rows in another way."""
-    rows: list[PlainRow] = []
+def read_few_rows(
+    picked: Iterable[tuple[SplitReader, Sequence[int] | RowNumberArray]], names: Sequence[str]
+) -> list[FewRow] | None:
+    """Rows of some splits by their numbers, which ascend.
+
+    None where the splits store their columns in different ways, or one of them cannot give single values.
+    """
+    rows: list[FewRow] = []
     for split, numbers in picked:
         found = split.values(numbers, names)
         if found is None or (rows and rows[0][0].stored != found[0].stored):
@@ -37,8 +40,8 @@ def plain_rows(
     return rows
 
 
-def plain_batch(rows: Sequence[PlainRow], schema: pa.Schema) -> pa.RecordBatch:
-    """These rows, of which there is at least one, as a batch of this schema."""
+def few_rows_batch(rows: Sequence[FewRow], schema: pa.Schema) -> pa.RecordBatch:
+    """A batch of this schema from at least one row."""
     stored = rows[0][0].stored
     kinds = [pa.field(name, stored_type(schema.field(name).type, name)) for name in stored]
     read = dict(zip(stored, pa.array([values for _, values in rows], pa.struct(kinds)).flatten(), strict=True))
@@ -51,4 +54,4 @@ def plain_batch(rows: Sequence[PlainRow], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-__all__ = ["FEW", "PlainRow", "plain_batch", "plain_rows"]
+__all__ = ["FEW_ROWS", "FewRow", "few_rows_batch", "read_few_rows"]

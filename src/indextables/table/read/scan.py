@@ -2,147 +2,163 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Final
 
 import pyarrow as pa
 
-from indextables.core.errors import SchemaError, SplitError, StorageError
+from indextables.core.errors import SplitError, StorageError
 from indextables.core.predicate import TRUE, Predicate
 from indextables.core.runtime.ordered_streams import Start, in_order
-from indextables.log.refresh import read_files
-from indextables.log.snapshot import Snapshot
-from indextables.log.table_log import TableLog
-from indextables.split.query.bind import Bound
-from indextables.split.reader import Found, SplitReader
-from indextables.table.format_gate import check_bundles
-from indextables.table.read.few_rows import FEW, plain_batch, plain_rows
-from indextables.table.read.request import bound_query, narrowed
-from indextables.table.read.split_readers import PATIENCE, Alone, readers, reading_threads
+from indextables.split.plan.access import RowNumbers
+from indextables.split.query.bound import Bound
+from indextables.split.reader import SplitReader
+from indextables.table.handle import TableHandle
+from indextables.table.read.few_rows import FEW_ROWS, few_rows_batch, read_few_rows
+from indextables.table.read.parallelism import SERIAL_BUDGET_S, SerialPhase, reading_threads
+from indextables.table.read.request import ReadRequest, plan_read
+from indextables.table.read.split_readers import split_readers
 
-_FOUND_AHEAD: Final = 64
-"""Splits that are searched before the first row is read."""
+_SEARCHED_AHEAD: Final = 64
+"""Splits whose rows are located before the first row is read: locating and reading in turns takes up to a quarter more time."""
 _AHEAD_BYTES: Final = 1 << 28
-"""Rows that are read before somebody asks for them."""
+"""Bytes of rows that are read before the caller asks for them, at most 256 MiB over all threads."""
 
 
-def scan(
-    log: TableLog,
-    snapshot: Snapshot,
-    columns: Sequence[str] | None = None,
-    where: Predicate | None = None,
-    limit: int | None = None,
-    query: str | None = None,
-) -> tuple[Snapshot, pa.RecordBatchReader]:
-    """The rows for which `where` is true and that `query` finds, all or the first `limit`, and the snapshot that they are from.
+@dataclass(frozen=True)
+class _LocatedRows:
+    """The rows of one split that a question is about, not read yet."""
 
-    Everything that can be wrong with the question is said here, before the first row is asked for.
+    split: SplitReader
+    found: RowNumbers
+
+    @property
+    def count(self) -> int:
+        """Rows to read; some of them may still be filtered out."""
+        return len(self.found.numbers)
+
+    @property
+    def exact(self) -> bool:
+        """True if no row has to be checked once it is read."""
+        return self.found.residual == TRUE
+
+
+def scan(handle: TableHandle, request: ReadRequest) -> pa.RecordBatchReader:
+    """The rows that a request asks for: all, or `limit` of them after the first `offset`.
+
+    Everything that can be wrong with the request was said when it was made. Rows are read while the stream is.
     """
-    check_bundles(snapshot, "reading")
-    names = chosen_columns(columns, snapshot.schema)
-    asked = None if query is None else bound_query(query, snapshot)
-    snapshot, files = read_files(log, snapshot, narrowed(where, asked))
-    schema = pa.schema([snapshot.schema.field(name) for name in names])
-    if limit == 0:
-        files = files.slice(0, 0)
-    splits = readers(log, snapshot, files)
-    narrow = where is not None or asked is not None
-    starts = _starts(splits, schema, where, asked, files.num_rows if narrow else 0)
-    patience = PATIENCE if narrow else 0.0
-    batches = in_order(starts, threads=reading_threads(log), weigh=_weight, budget=_AHEAD_BYTES, patience=patience)
-    rows = batches if limit is None else _first(batches, limit)
-    return snapshot, pa.RecordBatchReader.from_batches(schema, rows)
+    plan = plan_read(handle, request)
+    condition = plan.condition
+    where, bound = condition.predicate, condition.query
+    schema = pa.schema([handle.schema.field(name) for name in request.columns])
+    filtered = where is not None or bound is not None
+    files = plan.files
+    starts = _starts(split_readers(handle, files), schema, where, bound, files.num_rows if filtered else 0)
+    batches = in_order(
+        starts,
+        threads=reading_threads(handle),
+        weigh=batch_bytes,
+        budget=_AHEAD_BYTES,
+        patience=SERIAL_BUDGET_S if filtered else 0.0,
+    )
+    return pa.RecordBatchReader.from_batches(schema, rows_between(batches, request.offset, request.limit))
 
 
 def _starts(
-    splits: Iterator[SplitReader], schema: pa.Schema, where: Predicate | None, asked: Bound | None, count: int
+    splits: Iterator[SplitReader],
+    schema: pa.Schema,
+    where: Predicate | None,
+    bound: Bound | None,
+    splits_to_locate: int,
 ) -> Iterator[Start[pa.RecordBatch]]:
     """A stream for each split, or one for several of which few rows are wanted."""
     names = list(schema.names)
-    ahead = list(_found(splits, where, asked, count)) if count else []
-    known = [(split, found) for split, found in ahead if found is not None]
-    if sum(len(numbers) for _, (numbers, _) in known) <= FEW and all(left == TRUE for _, (_, left) in known) and names:
-        yield partial(_few, known, schema)
+    located: list[_LocatedRows] = []
+    unlocated: SplitReader | None = None
+    for split, found in _located(splits, where, bound, splits_to_locate):
+        if found is None:
+            unlocated = split
+        else:
+            located.append(_LocatedRows(split, found))
+    if names and _is_small_result(located):
+        yield partial(_few_rows, located, schema)
     else:
-        yield from (partial(split.rows, names, found) for split, found in known)
-    yield from (partial(split.scan, names, where, asked) for split, found in ahead if found is None)
-    yield from (partial(split.scan, names, where, asked) for split in splits)
+        yield from (partial(rows.split.rows, names, rows.found) for rows in located)
+    if unlocated is not None:
+        yield partial(unlocated.scan, names, where, bound)
+    yield from (partial(split.scan, names, where, bound) for split in splits)
 
 
-def _found(
-    splits: Iterator[SplitReader], where: Predicate | None, asked: Bound | None, count: int
-) -> Iterator[tuple[SplitReader, Found | None]]:
-    """The rows of the first splits, as far as they are quickly found. Only the last one may be without.
+def _is_small_result(located: Sequence[_LocatedRows]) -> bool:
+    """True if all located rows are a handful, and none of them has to be checked again."""
+    return sum(rows.count for rows in located) <= FEW_ROWS and all(rows.exact for rows in located)
 
-    Searching and reading in turns takes up to a quarter more time, because each finds the processor's caches full of the other.
-    What goes wrong here goes wrong again in its turn, when the rows before it have been read.
+
+def _located(
+    splits: Iterator[SplitReader], where: Predicate | None, bound: Bound | None, count: int
+) -> Iterator[tuple[SplitReader, RowNumbers | None]]:
+    """The rows of the first splits, as long as locating them is quick. Only the last split may come without (None).
+
+    A split that cannot be read is not an error here: it is one in its turn, after the rows before it have been read.
     """
-    alone = Alone(count)
-    for split in islice(splits, _FOUND_AHEAD):
+    phase = SerialPhase(count)
+    for split in islice(splits, _SEARCHED_AHEAD if count else 0):
         try:
-            found = split.find(where, asked)
+            found = split.locate(where, bound)
         except (SplitError, StorageError):
             found = None
         yield split, found
-        if found is None or alone.ends():
+        if found is None or phase.should_parallelise():
             return
 
 
-def _few(known: Sequence[tuple[SplitReader, Found]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of several splits as one batch, where that can be; each by itself, where one of them cannot be read."""
+def _few_rows(located: Sequence[_LocatedRows], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of several splits as one batch; split by split, where one of them cannot be read that way."""
     names = list(schema.names)
     try:
-        rows = plain_rows(((split, numbers) for split, (numbers, _) in known if len(numbers)), names)
+        rows = read_few_rows(((some.split, some.found.numbers) for some in located if some.count), names)
     except (SplitError, StorageError):
         rows = None
     if rows is None:
-        for split, found in known:
-            yield from split.rows(names, found)
+        for some in located:
+            yield from some.split.rows(names, some.found)
     elif rows:
-        yield plain_batch(rows, schema)
+        yield few_rows_batch(rows, schema)
 
 
-def _weight(batch: pa.RecordBatch) -> int:
+def batch_bytes(batch: pa.RecordBatch) -> int:
+    """The bytes of a batch in memory."""
     return int(batch.nbytes)
 
 
-def _first(batches: Generator[pa.RecordBatch, None, None], limit: int) -> Iterator[pa.RecordBatch]:
+def rows_between(
+    batches: Generator[pa.RecordBatch, None, None], offset: int, limit: int | None
+) -> Iterator[pa.RecordBatch]:
+    """The rows after the first `offset`, at most `limit` of them (None for all). No batch is empty. Closes `batches`."""
+    if not offset and limit is None:
+        return batches
+    return _between(batches, offset, limit)
+
+
+def _between(
+    batches: Generator[pa.RecordBatch, None, None], offset: int, limit: int | None
+) -> Iterator[pa.RecordBatch]:
     try:
-        for batch in batches:
-            yield batch.slice(0, limit)
-            limit -= batch.num_rows
-            if limit <= 0:
-                return
+        for batch in batches if limit != 0 else ():
+            rows = batch.slice(
+                min(offset, batch.num_rows), batch.num_rows if limit is None else min(limit, batch.num_rows)
+            )
+            offset = max(0, offset - batch.num_rows)
+            if not rows.num_rows:
+                continue
+            yield rows
+            if limit is not None:
+                limit -= rows.num_rows
+                if limit <= 0:
+                    return
     finally:
         batches.close()
-
-
-def chosen_columns(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
-    """The exact names of columns, which may be given in any letter case."""
-    if columns is None:
-        return list(schema.names)
-    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
-        raise SchemaError(f"columns is a list of names, not {columns!r}")
-    names: list[str] = []
-    for column in columns:
-        name = _spelled(column, schema)
-        if name in names:
-            raise SchemaError(f"column {name} is asked for twice", column=name)
-        names.append(name)
-    return names
-
-
-def _spelled(column: str, schema: pa.Schema) -> str:
-    if not isinstance(column, str):
-        raise SchemaError(f"a column is asked for by its name, not by {column!r}")
-    if column in schema.names:
-        return column
-    alike = [name for name in schema.names if name.lower() == column.lower()]
-    if len(alike) == 1:
-        return str(alike[0])
-    nearest = difflib.get_close_matches(column, schema.names, 1)
-    hint = f"did you mean {nearest[0]}?" if nearest else f"the columns are {', '.join(schema.names)}"
-    raise SchemaError(f"the table has no column {column}; {hint}", column=column)

@@ -1,165 +1,96 @@
-"""The splits of a table as things to be read: from the rows of its log to readers, and how many at a time."""
+"""Readers of a table's splits: from the entries of its log to `SplitReader`s, which are kept for the next question."""
 
 from __future__ import annotations
 
-import os
-import threading
-import time
 import weakref
-from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
 
 from indextables.core.errors import CorruptLog
-from indextables.core.runtime.threads import Threads
+from indextables.core.runtime.process_state import Lru, ProcessLocal
 from indextables.core.values import from_text, is_text
 from indextables.log.snapshot import Snapshot
 from indextables.log.table_log import TableLog
 from indextables.split.cache.cache_location import open_cache
 from indextables.split.cache.index_cache import IndexCache
 from indextables.split.reader import SplitReader
-from indextables.storage.local import local_store
+from indextables.table.handle import TableHandle
+from indextables.table.split_entry import split_entries
 
-_FILES_AT_A_TIME: Final = 1024
 _FEW_FILES: Final = 64
-_COLUMNS: Final = ["path", "partitionValues", "size", "footerStartOffset", "numRecords"]
-PATIENCE: Final = 0.0005
-"""Seconds of work that are sooner done than another thread has come to help."""
-_WORTH_IT: Final = 0.001
-"""Seconds of work that are sooner done by two threads: half of them are saved, and the hand-over costs as much."""
+"""Of a list of at most so many files all readers are kept with the list: most questions are about the whole table again."""
 _MOST_READERS: Final = 1024
-_READS_AT_A_TIME: Final = 8
-"""From a remote store, where a thread mostly waits."""
+"""At most so many readers are kept in a process. A reader remembers the footer and what it found out about its split."""
 
 
 class _Readers:
-    """The readers that were used last: they remember what they found out about their split."""
+    """The readers that were used last. They belong to one process: a forked child makes its own."""
 
     def __init__(self) -> None:
-        self._readers: OrderedDict[Hashable, SplitReader] = OrderedDict()
-        self._of: dict[int, tuple[weakref.ref[Any], Hashable, list[SplitReader]]] = {}
-        self._lock = threading.Lock()
+        self.by_entry: Lru[Hashable, SplitReader] = Lru(_MOST_READERS)
+        self._caches: dict[int, tuple[weakref.ref[TableLog], IndexCache]] = {}
+        self._by_list: dict[int, tuple[weakref.ref[Any], TableLog, str, list[SplitReader]]] = {}
 
-    def get(self, mark: Hashable) -> SplitReader | None:
-        with self._lock:
-            reader = self._readers.get(mark)
-            if reader is not None:
-                self._readers.move_to_end(mark)
-            return reader
+    def cache_of(self, log: TableLog) -> IndexCache:
+        """The index cache that the options of a log name, looked up once for each log."""
+        kept = self._caches.get(id(log))
+        if kept is not None and kept[0]() is log:
+            return kept[1]
+        key, caches, cache = id(log), self._caches, open_cache(log.options)
+        caches[key] = weakref.ref(log, lambda _: caches.pop(key, None)), cache
+        return cache
 
-    def of(self, files: pa.Table, table: Hashable) -> list[SplitReader] | None:
-        """The readers of all these files, which are mostly the whole table again."""
-        known = self._of.get(id(files))
-        return known[2] if known is not None and known[0]() is files and known[1] == table else None
+    def of_list(self, files: pa.Table, handle: TableHandle) -> list[SplitReader] | None:
+        """The readers of all files of a list that was asked for before, with the same log and schema."""
+        kept = self._by_list.get(id(files))
+        if kept is None or kept[0]() is not files or kept[1] is not handle.log:
+            return None
+        return kept[3] if kept[2] == handle.snapshot.metadata.schema_string else None
 
-    def remember(self, files: pa.Table, table: Hashable, readers: list[SplitReader]) -> None:
-        """Keep them, for as long as somebody has the table of files."""
-        key = id(files)
-        self._of[key] = weakref.ref(files, lambda _: self._of.pop(key, None)), table, readers
-
-    def put(self, mark: Hashable, reader: SplitReader) -> None:
-        with self._lock:
-            self._readers[mark] = reader
-            while len(self._readers) > _MOST_READERS:
-                self._readers.popitem(last=False)
-
-
-_READERS = _Readers()
-_ASKING: Final[set[int]] = set()
-"""The threads that are at a question. A set, because adding to it needs no lock."""
+    def keep_list(self, files: pa.Table, handle: TableHandle, readers: list[SplitReader]) -> None:
+        """Keep the readers of a list for as long as somebody has the list."""
+        key, lists = id(files), self._by_list
+        reference = weakref.ref(files, lambda _: lists.pop(key, None))
+        lists[key] = reference, handle.log, handle.snapshot.metadata.schema_string, readers
 
 
-def _after_fork() -> None:
-    """What they hold belongs to the parent's runtime."""
-    global _READERS  # noqa: PLW0603 - one per process
-    _READERS = _Readers()
-    _ASKING.clear()
+_READERS: Final[ProcessLocal[_Readers]] = ProcessLocal(_Readers)
 
 
-os.register_at_fork(after_in_child=_after_fork)
-
-
-def readers(log: TableLog, snapshot: Snapshot, files: pa.Table) -> Iterator[SplitReader]:
-    """A reader for each of the files, in their order. Raises CorruptLog for a partition value that is none."""
-    cache = open_cache(log.options)
-    table = (id(log.store), log.url, id(cache), snapshot.metadata.schema_string)
+def split_readers(handle: TableHandle, files: pa.Table) -> Iterator[SplitReader]:
+    """A reader for each of the files, in their order. Raises CorruptLog for a partition value that its column cannot hold."""
     if files.num_rows > _FEW_FILES:
-        return _each(log, snapshot, files, cache, table)
-    known = _READERS.of(files, table)
-    if known is None:
-        known = list(_each(log, snapshot, files, cache, table))
-        _READERS.remember(files, table, known)
-    return iter(known)
+        return _each(handle, files)
+    kept = _READERS.value.of_list(files, handle)
+    if kept is None:
+        kept = list(_each(handle, files))
+        _READERS.value.keep_list(files, handle, kept)
+    return iter(kept)
 
 
-def _each(
-    log: TableLog, snapshot: Snapshot, files: pa.Table, cache: IndexCache, table: tuple[Hashable, ...]
-) -> Iterator[SplitReader]:
-    values = _PartitionValues(snapshot)
-    chosen = files.select(_COLUMNS)
-    for start in range(0, chosen.num_rows, _FILES_AT_A_TIME):
-        for file in chosen.slice(start, _FILES_AT_A_TIME).to_pylist():
-            mark = (*table, *(tuple(value) if isinstance(value, list) else value for value in file.values()))
-            reader = _READERS.get(mark)
-            if reader is None:
-                reader = SplitReader(
-                    log.store,
-                    file["path"],
-                    size=file["size"],
-                    footer_start=file["footerStartOffset"],
-                    table_schema=snapshot.schema,
-                    partition_values=values.of(file["path"], dict(file["partitionValues"])),
-                    cache=cache,
-                    table=log.url,
-                    rows=file["numRecords"],
-                )
-                _READERS.put(mark, reader)
-            yield reader
-
-
-class Asking:
-    """While it is entered, this thread is at a question, and leaves others their share of the processors."""
-
-    def __init__(self) -> None:
-        self._here = threading.get_ident()
-        self._outermost = self._here not in _ASKING
-
-    def __enter__(self) -> None:
-        _ASKING.add(self._here)
-
-    def __exit__(self, *_: object) -> None:
-        if self._outermost:
-            _ASKING.discard(self._here)
-
-
-def reading_threads(log: TableLog) -> int:
-    """As many as there are processors for each who asks, and some more where reading is waiting. One, where the caller wants
-    no threads.
-    """
-    if not isinstance(log.workers, Threads):
-        return 1
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if local_store(log.store) is None:
-        return max(processors, _READS_AT_A_TIME)
-    return max(1, processors // max(1, len(_ASKING)))
-
-
-class Alone:
-    """Whether the caller's thread goes on without others, from one split to the next."""
-
-    def __init__(self, splits: int) -> None:
-        self._left = splits
-        self._done = 0
-        self._began = time.perf_counter()
-
-    def ends(self) -> bool:
-        """Called after each split: whether what is left is worth another thread, as far as what is done can tell."""
-        self._done += 1
-        self._left -= 1
-        spent = time.perf_counter() - self._began
-        return spent > PATIENCE and spent * self._left > _WORTH_IT * self._done
+def _each(handle: TableHandle, files: pa.Table) -> Iterator[SplitReader]:
+    log, cache = handle.log, _READERS.value.cache_of(handle.log)
+    table = (id(log.store), handle.url, id(cache), handle.snapshot.metadata.schema_string)
+    values, readers = _PartitionValues(handle.snapshot), _READERS.value.by_entry
+    for entry in split_entries(files):
+        key = (*table, entry)
+        reader = readers.get(key)
+        if reader is None:
+            reader = SplitReader(
+                log.store,
+                entry.path,
+                size=entry.size,
+                footer_start=entry.footer_start,
+                table_schema=handle.schema,
+                partition_values=values.of(entry.path, dict(entry.partition_values)),
+                cache=cache,
+                table=handle.url,
+                rows=entry.rows,
+            )
+            readers.put(key, reader)
+        yield reader
 
 
 class _PartitionValues:

@@ -14,16 +14,15 @@ from indextables.log.actions import SCHEMA_KEY, AddAction, TxnAction
 from indextables.log.bound_limits import StatsLimits
 from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change, MetadataUpdate
-from indextables.log.snapshot import Snapshot
-from indextables.log.table_log import TableLog
 from indextables.storage.object_keys import inside_root
+from indextables.table.handle import TableHandle
+from indextables.table.write.usable_options import check_usable
 
 Txn = TxnAction | tuple[str, int]
 
 
 def commit_files(
-    log: TableLog,
-    snapshot: Snapshot,
+    handle: TableHandle,
     *,
     adds: Iterable[AddAction],
     removes: Iterable[str],
@@ -33,33 +32,32 @@ def commit_files(
     data_change: bool,
 ) -> Committed:
     """Commit files that are in place already, removals, properties, and how far an exactly-once writer has come."""
-    limits = StatsLimits(snapshot.schema, snapshot.metadata.partition_columns, log.options)
+    limits = handle.stats_limits
     change = Change(
-        adds=tuple(_checked(add, limits, snapshot) for add in _listed("adds", adds)),
+        adds=tuple(_checked(add, limits, handle) for add in _listed("adds", adds)),
         removes=_paths(removes),
-        metadata=MetadataUpdate(properties=_properties(properties)) if properties else None,
+        metadata=MetadataUpdate(properties=_usable(handle, _properties(properties))) if properties else None,
         txn=_txn(txn),
         data_change=data_change,
     )
     parameters = {"properties": ",".join(sorted(properties))} if properties else {}
-    return commit(log, snapshot, change, operation=operation, parameters=parameters)
+    return commit(handle, change, operation=operation, parameters=parameters)
 
 
-def _checked(add: AddAction, limits: StatsLimits, snapshot: Snapshot) -> AddAction:
+def _checked(add: AddAction, limits: StatsLimits, handle: TableHandle) -> AddAction:
     if not isinstance(add, AddAction):
         raise CommitError(f"adds must be AddAction values, not {type(add).__name__}")
     if not isinstance(add.path, str):
         raise CommitError(f"the path of an AddAction is text, not {type(add.path).__name__}")
-    path = inside_root(snapshot.url, add.path)
+    path = inside_root(handle.url, add.path)
     if path is None:
         raise UnsafePath(
-            f"commit: path {add.path!r} is not inside the table {snapshot.url}; refusing to use it", path=add.path
+            f"commit: path {add.path!r} is not inside the table {handle.url}; refusing to use it", path=add.path
         )
     for name in ("partition_values", "min_values", "max_values"):
         if not isinstance(getattr(add, name) or {}, Mapping):
             raise SchemaError(f"{path!r}: {name} is a dict of texts by column, not {type(getattr(add, name)).__name__}")
-    columns = snapshot.metadata.partition_columns
-    values = _partition_values(add, columns)
+    values = _partition_values(add, handle.partition_columns)
     low, high = limits.minima(add.min_values), limits.maxima(add.max_values)
     return msgspec.structs.replace(add, path=path, partition_values=values, min_values=low, max_values=high)
 
@@ -120,6 +118,16 @@ def _properties(properties: Mapping[str, Any]) -> dict[str, str | None]:
     if session:
         raise OptionError(f"{', '.join(session)} cannot be a property of a table: set it where the table is opened")
     return result | checked.explicit()
+
+
+def _usable(handle: TableHandle, properties: dict[str, str | None]) -> dict[str, str | None]:
+    """The properties, unless the table could not be used with them. Raises OptionError."""
+    if any(key.lower().startswith(PREFIX) for key in properties):
+        configuration = handle.snapshot.metadata.configuration
+        kept = {key: value for key, value in configuration.items() if key not in properties}
+        new = {key: value for key, value in properties.items() if value is not None}
+        check_usable(handle.schema, handle.partition_columns, {**kept, **new})
+    return properties
 
 
 def _spelled(key: str, entry: Option[Any] | Family | None) -> str:

@@ -15,7 +15,7 @@ from indextables.log.create_log import create_log
 from indextables.log.protocol import NEW_TABLE_PROTOCOL
 from indextables.log.snapshot import Snapshot, first_snapshot
 from indextables.log.table_log import TableLog
-from indextables.split.index.doc_mapping import plan_mapping
+from indextables.table.write.usable_options import check_usable
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def plan_table(log: TableLog, schema: pa.Schema | str, partition_by: Sequence[st
         raise SchemaError(f"partition_by must be a list of column names, not the text {partition_by!r}")
     validate_schema(arrow, partition_by)
     schema_string, configuration = arrow_to_spark_json(arrow), opt.table_options(log.options)
-    plan_mapping(spark_json_to_arrow(schema_string), tuple(partition_by), configuration)
+    check_usable(spark_json_to_arrow(schema_string), partition_by, configuration)
     return Plan(log, schema_string, tuple(partition_by), dict(configuration))
 
 

@@ -17,26 +17,22 @@ from indextables.core.errors import PredicateError
 from indextables.core.predicate import Predicate, columns_of, evaluate, to_sql
 from indextables.log.commit import Committed
 from indextables.log.conflicts import Replace
-from indextables.log.snapshot import Snapshot
-from indextables.log.table_log import TableLog
 from indextables.table.build.incoming_rows import rows_in
 from indextables.table.build.ingest import ingest
+from indextables.table.handle import TableHandle
 from indextables.table.partition_predicate import over_partitions
 from indextables.table.progress import Watcher
 
 
-def overwrite(
-    log: TableLog, snapshot: Snapshot, data: Any, where: str | None = None, progress: Watcher | None = None
-) -> Committed:
+def overwrite(handle: TableHandle, data: Any, where: str | None = None, progress: Watcher | None = None) -> Committed:
     """Replace everything, or the partitions that `where` selects, by the rows of `data`, of which there may be none."""
-    rows = rows_in(data, snapshot.schema)
+    rows = rows_in(data, handle.schema)
     parameters = {"mode": "Overwrite"}
     if where is None:
-        return ingest(log, snapshot, rows, parameters=parameters, replaced=Replace(), progress=progress)
-    predicate = over_partitions(where, snapshot, "overwrite", "replaced")
+        return ingest(handle, rows, parameters=parameters, replaced=Replace(), progress=progress)
+    predicate = over_partitions(where, handle.snapshot, "overwrite", "replaced")
     return ingest(
-        log,
-        snapshot,
+        handle,
         inside(rows, predicate),
         parameters={**parameters, "predicate": to_sql(predicate)},
         replaced=Replace(predicate),

@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from indextables.core.schema_hash import schema_hash
 from indextables.log.avro.manifest import null_fields, with_null_fields, with_records
 from indextables.log.file_entries import files_table
-from indextables.log.state.live_files import last_of_each_path, load_manifest
+from indextables.log.state.live_files import last_of_each_path
+from indextables.log.state.load_manifest import load_manifest
 from indextables.log.state.model import State
-from indextables.log.state.tombstone_filter import Dead
+from indextables.log.state.tombstone_filter import TombstoneFilter
 from indextables.log.state.writing.delta import Delta
 from indextables.log.table_log import TableLog
 
@@ -30,14 +31,14 @@ def live_records(log: TableLog, state: State, delta: Delta, without: Collection[
 
     `without` are the numbers of manifests that stay as they are.
     """
-    dead = Dead(state.tombstones | delta.removed | delta.added.keys())
-    load = partial(load_manifest, log, state.version, columns=COLUMNS, dead=dead, records=True)
+    hidden = TombstoneFilter(state.tombstones | delta.removed | delta.added.keys())
+    load = partial(load_manifest, log, state.version, columns=COLUMNS, tombstones=hidden, records=True)
     tables = log.side_by_side(
         [partial(load, item=item) for number, item in enumerate(state.manifests) if number not in without]
     )
     added = list(delta.added.values())
-    fresh = files_table([a for a, _, _ in added], [v for _, v, _ in added], [t for _, _, t in added])
-    tables.append(with_records(fresh, COLUMNS))
+    new_files = files_table([a for a, _, _ in added], [v for _, v, _ in added], [t for _, _, t in added])
+    tables.append(with_records(new_files, COLUMNS))
     empty = set.intersection(*(set(null_fields(table)) for table in tables))
     return with_null_fields(last_of_each_path(pa.concat_tables(tables)), empty)
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from indextables.log.actions import AddAction
 from indextables.log.file_entries import Version
-from indextables.log.state.live_files import load_manifest
+from indextables.log.state.load_manifest import load_manifest
 from indextables.log.state.model import State
 from indextables.log.table_log import TableLog
 
@@ -22,7 +22,7 @@ _RANDOM_NAME = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?
 
 @dataclass
 class Delta:
-    """The versions after a state, folded: what is live of them, what is gone, and what may stand in the state already."""
+    """The versions after a state, folded: the files that they add and that stay, and the paths that they remove."""
 
     added: dict[str, tuple[AddAction, int, int]] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
@@ -50,8 +50,10 @@ def delta_since(state: State, versions: Iterable[Version]) -> Delta:
     return delta
 
 
-def locate(log: TableLog, state: State, paths: Iterable[str]) -> dict[int, list[str]]:
-    """Which manifests (by their position in the state) have entries of which of the paths."""
+def locate_paths(log: TableLog, state: State, paths: Iterable[str]) -> dict[int, list[str]]:
+    """For the number of a manifest in the state: those of `paths` of which the manifest has an entry. Manifests without any are
+    left out.
+    """
     wanted = pa.array(sorted(paths), pa.string())
     if not len(wanted):
         return {}
@@ -66,7 +68,7 @@ def _paths_in(log: TableLog, state: State, number: int, wanted: pa.Array) -> lis
     return there
 
 
-def dead_by_manifest(located: dict[int, list[str]], dead: AbstractSet[str]) -> dict[int, int]:
-    """How many entries of each manifest are dead."""
-    gone = set(dead)
-    return {number: sum(path in gone for path in paths) for number, paths in located.items()}
+def count_by_manifest(paths_by_manifest: dict[int, list[str]], counted: AbstractSet[str]) -> dict[int, int]:
+    """For the number of a manifest: how many of its paths are among those to be counted."""
+    wanted = set(counted)
+    return {number: sum(path in wanted for path in paths) for number, paths in paths_by_manifest.items()}

@@ -1,9 +1,9 @@
 """Manifests that compaction would only write again as they are, and so need not be.
 
-A table that was compacted before is sorted already, and what was added since mostly belongs to a few of its partitions. A
-manifest stays if it is full enough, holds nothing that is dead or stands elsewhere again, and if no other entry belongs between
-its own. The others, and what was added, are written anew, between those that stay. So compacting a million files costs what
-has changed, and a look at the paths of the rest.
+A table that was compacted before is sorted already, and files added since mostly belong to a few of its partitions. A manifest is
+reused if it is at least half full, holds no path that is tombstoned or stands elsewhere again, and if no other entry belongs
+between its own. The entries of the others, and the added files, are written into new manifests, between the reused ones. So
+compacting a million files costs as much as its changes, and reading the paths and sizes of the rest.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 
 from indextables.core.types import spark_json_to_arrow
 from indextables.core.values import column_from_text, is_text
-from indextables.log.state.live_files import load_manifest
+from indextables.log.state.load_manifest import load_manifest
 from indextables.log.state.model import ManifestItem, State
 from indextables.log.state.partition_bounds import partition_texts, type_of
-from indextables.log.state.tombstone_filter import Dead
+from indextables.log.state.tombstone_filter import TombstoneFilter
 from indextables.log.state.writing.compact import cut_evenly, sum_of
 from indextables.log.state.writing.delta import Delta
 from indextables.log.table_log import TableLog
@@ -32,20 +32,21 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Kept:
-    """Manifests that stay, in the order of their partition values, and the bytes of their files."""
+class ReusedManifests:
+    """The manifests of a state that a compaction leaves as they are, in the order of their partition values."""
 
     numbers: tuple[int, ...]
-    """Where they stand in the state."""
+    """The numbers of the manifests in the state."""
     lows: tuple[str, ...]
-    """The lowest value of the first partition column in each of them; none where the table has no such column."""
+    """The lowest value of the first partition column in each manifest; empty where the table has no partition columns."""
     total_bytes: int
+    """Bytes of all files in the manifests."""
 
     def pieces(
         self, files: pa.Table, starts: Numbers, schema: pa.Schema, columns: Sequence[str], most: int
     ) -> list[list[pa.Table]]:
-        """Files that are sorted by partition, as pieces of at most `most`: those before the first, those before the second …
-        and those behind the last.
+        """Cut files that are sorted by partition into pieces of at most `most` files. The first list has the pieces that belong
+        before the first reused manifest, and so on; the last list has those behind the last one.
         """
         gaps = self._gaps(files, schema, columns)
         borders = np.searchsorted(gaps, np.arange(len(self.numbers) + 2)).tolist()
@@ -55,7 +56,7 @@ class Kept:
         ]
 
     def _gaps(self, files: pa.Table, schema: pa.Schema, columns: Sequence[str]) -> Numbers:
-        """Before which of them each file belongs."""
+        """For each file the place, among the reused manifests, of the first manifest that the file belongs before."""
         if not columns:
             return np.full(files.num_rows, len(self.numbers))
         encoded = partition_texts(files, columns[0]).dictionary_encode(null_encoding="encode")
@@ -74,18 +75,18 @@ def _sorted_alike(state: State, schema: pa.Schema, columns: Sequence[str]) -> bo
     return all(type_of(before, column) == type_of(schema, column) for column in columns)
 
 
-def kept_manifests(
+def reusable_manifests(
     log: TableLog, state: State, delta: Delta, schema: pa.Schema, columns: Sequence[str], most: int
-) -> Kept | None:
-    """The manifests that stay when a state is compacted into manifests of at most `most` entries; None where none can."""
+) -> ReusedManifests | None:
+    """The manifests that a compaction into manifests of at most `most` entries can reuse; None where it can reuse none."""
     if any(not item.typed for item in state.manifests) or not _sorted_alike(state, schema, columns):
         return None
     plan = _Plan.of(state.manifests, delta, schema, columns, most)
     if not plan.staying.any():
         return None
-    dead = _dead(log, state, delta)
+    unfit = _unfit_paths(log, state, delta)
     numbers = np.flatnonzero(plan.staying).tolist()
-    looks = log.side_by_side([partial(_look, log, state, number, dead) for number in numbers])
+    looks = log.side_by_side([partial(_look, log, state, number, unfit) for number in numbers])
     sizes = {number: size for number, (size, _) in zip(numbers, looks, strict=True)}
     plan.rewrite([number for number, (_, touched) in zip(numbers, looks, strict=True) if touched])
     plan.join_small_ones()
@@ -94,21 +95,21 @@ def kept_manifests(
         return None
     bounds = [state.manifests[number].bounds or {} for number in stay]
     lows = tuple(str(found[columns[0]][0]) for found in bounds) if columns else ()
-    return Kept(stay, lows, sum(sizes[number] for number in stay))
+    return ReusedManifests(stay, lows, sum(sizes[number] for number in stay))
 
 
-def _dead(log: TableLog, state: State, delta: Delta) -> Dead:
-    """Paths whose entries cannot stay where they are: dead ones, and those that may stand in several manifests."""
+def _unfit_paths(log: TableLog, state: State, delta: Delta) -> TombstoneFilter:
+    """Paths whose entries cannot stay where they are: tombstoned ones, and those that may stand in several manifests."""
     load = partial(load_manifest, log, state.version, columns=["path"])
     tables = log.side_by_side([partial(load, item=item) for item in state.manifests if item.may_repeat])
     repeated = [table.column("path").to_pylist() for table in tables]
-    return Dead(set(state.tombstones).union(delta.removed, delta.added, *repeated))
+    return TombstoneFilter(set(state.tombstones).union(delta.removed, delta.added, *repeated))
 
 
-def _look(log: TableLog, state: State, number: int, dead: Dead) -> tuple[int, bool]:
-    """The bytes of a manifest's files, and whether one of them is dead."""
+def _look(log: TableLog, state: State, number: int, unfit: TombstoneFilter) -> tuple[int, bool]:
+    """The bytes of a manifest's files, and whether one of them has an unfit path."""
     entries = load_manifest(log, state.version, state.manifests[number], ["path", "size"])
-    return sum_of(entries.column("size")), len(dead.rows(entries.column("path"))) > 0
+    return sum_of(entries.column("size")), len(unfit.rows(entries.column("path"))) > 0
 
 
 def _ranks(texts: pa.Array, kind: pa.DataType) -> Numbers:
@@ -174,12 +175,12 @@ class _Plan:
             self.rewrite([int(stay[max(int(small[0]) - 1, 0)])])
 
     def _gaps(self, stay: Numbers, values: Numbers) -> Numbers:
-        """Before which of those that stay values belong; behind all, where nothing is sorted."""
+        """For each value the place, among `stay`, of the manifest that it belongs before; behind all without partitions."""
         return (
             np.searchsorted(self.low[stay], values, side="right") if self.ordered else np.full(len(values), len(stay))
         )
 
     def in_order(self) -> Numbers:
-        """Those that stay, by their values."""
+        """The manifests that stay, in the order of their partition values."""
         numbers = np.flatnonzero(self.staying)
         return numbers[np.argsort(self.low[numbers], kind="stable")]

@@ -1,0 +1,329 @@
+"""Executes an access: scan, locate, count, rank, first and aggregate each do what `choose_access` decided.
+
+    choose_access ──▶ NoRows | AllRows | RowNumbers | IndexQuery | Scan ──▶ one function of this module per verb
+
+Each function matches every kind of access, so that a new kind cannot be forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final, assert_never
+
+import numpy as np
+import pyarrow as pa
+
+from indextables.core.aggregate import Aggregate
+from indextables.core.predicate import TRUE, Constant, In, Predicate, all_of, columns_of, evaluate, leaves_of
+from indextables.core.row_order import FirstRows, Limit, Numbers, Parts, SortKey, key_parts
+from indextables.split.aggregate.index_groups import from_index, from_log
+from indextables.split.aggregate.partial import Partial, condensed, partial_of
+from indextables.split.index.row_numbers import RowNumberArray, count_of, rows_of
+from indextables.split.plan.access import (
+    AllRows,
+    IndexQuery,
+    NoRows,
+    Purpose,
+    RowNumbers,
+    Scan,
+    choose_access,
+    undecided_predicate,
+)
+from indextables.split.plan.row_sets import RowSet
+from indextables.split.query.bound import Bound, Group, Typed, implied
+from indextables.split.query.condition import listed_values, undecided
+from indextables.split.query.match import Match, Search
+from indextables.split.query.rank import NO_HITS, Hits, best_hits
+from indextables.split.query.tree import Span
+from indextables.split.rows.row_reader import BATCH_ROWS, empty_columns
+from indextables.split.split_parts import KeptSearch, SplitAccess, SplitParts
+
+_KEPT_SEARCHES: Final = 4
+"""Searches that a reader keeps: the same question to a split is planned once. A process keeps at most a thousand readers."""
+
+_MOST_KEPT_VALUES: Final = 256
+"""Values in the lists (IN) of a predicate up to which its search is kept. Each split has its own part of a list, and the lists of
+a thousand readers would take gigabytes.
+"""
+
+_NO_NUMBERS: Final = np.zeros(0, np.int64)
+"""The numbers of no rows."""
+
+
+def access_of(parts: SplitParts, purpose: Purpose, predicate: Predicate | None, query: Bound | None) -> SplitAccess:
+    """How the split answers for the rows for which the predicate is true and that the query finds. None stands for every row."""
+    filtered_by = TRUE if predicate is None else predicate
+    if query is None:
+        return choose_access(parts, purpose, filtered_by, parts.opened.costs)
+    opened = parts.opened
+    for place, kept in enumerate(parts.searches):
+        # A table binds a text once, so the same question has the same query. Only the newest one is compared by its parts.
+        if (kept.query is query or not place) and kept.is_for(opened, filtered_by, query):
+            return kept.access
+    decided, asked = undecided(query, partial(undecided_predicate, parts))
+    remaining = filtered_by if decided is TRUE else all_of((filtered_by, decided))
+    if asked is None:
+        return choose_access(parts, purpose, remaining, opened.costs)
+    search = Search.of(asked)
+    access = choose_access(parts, purpose, remaining, opened.costs, search, implied(asked))
+    if isinstance(access, IndexQuery) and access.residual is not TRUE and access.residual != TRUE:
+        search.bound = Group(must=(asked, Typed(access.residual, Span(0, 0))))
+    listed = listed_values(query) + (0 if filtered_by is TRUE else _listed_values(filtered_by))
+    if listed <= _MOST_KEPT_VALUES:
+        parts.searches = (KeptSearch(opened, filtered_by, query, access), *parts.searches[: _KEPT_SEARCHES - 1])
+    return access
+
+
+def _listed_values(predicate: Predicate) -> int:
+    """The number of values in all lists of a predicate."""
+    return sum(len(leaf.values) for leaf in leaves_of(predicate) if isinstance(leaf, In))
+
+
+def scan(parts: SplitParts, access: SplitAccess, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of an access in their order, with these columns of the table. No batch is empty."""
+    match access:
+        case NoRows():
+            return iter(())
+        case AllRows():
+            return _all_rows(parts, columns, TRUE) if parts.footer.rows else iter(())
+        case RowNumbers():
+            return _rows_by_number(parts, columns, access)
+        case IndexQuery():
+            return _rows_by_number(parts, columns, _search(parts, access))
+        case Scan():
+            return _all_rows(parts, columns, access.residual)
+        case _:
+            assert_never(access)
+
+
+def locate(parts: SplitParts, access: SplitAccess) -> RowNumbers | None:
+    """The numbers of the rows of an access, not read yet; None if finding the numbers is as much work as reading the rows."""
+    match access:
+        case NoRows():
+            return RowNumbers(_NO_NUMBERS, TRUE, "footer")
+        case RowNumbers():
+            return access
+        case IndexQuery():
+            return _search(parts, access)
+        case AllRows() | Scan():
+            return None
+        case _:
+            assert_never(access)
+
+
+def count(parts: SplitParts, access: SplitAccess) -> Iterator[int]:
+    """The number of rows of an access, as parts of a sum, so that a long count can be interrupted."""
+    match access:
+        case NoRows():
+            pass
+        case AllRows():
+            yield parts.total_rows
+        case RowNumbers():
+            yield from (batch.num_rows for batch in _take(parts, access, ()))
+        case IndexQuery():
+            yield count_in_index(parts, access)
+        case Scan():
+            yield from (batch.num_rows for batch in _read(parts, (), access.residual))
+        case _:
+            assert_never(access)
+
+
+def count_in_index(parts: SplitParts, access: IndexQuery[Search]) -> int:
+    """The number of rows that the index finds."""
+    if isinstance(access.question, RowSet):
+        view = parts.open_index()
+        return count_of(view.searcher, access.question.query, split=view.split)
+    return _match(parts, access.question).count(access.question.bound)
+
+
+def rank(parts: SplitParts, access: SplitAccess, limit: int) -> Hits:
+    """The best rows of a search, at most `limit`."""
+    match access:
+        case NoRows():
+            return NO_HITS
+        case IndexQuery() if not isinstance(access.question, RowSet):
+            return best_hits(_match(parts, access.question), access.question.bound, limit)
+        case AllRows() | RowNumbers() | IndexQuery() | Scan():
+            raise AssertionError("a search query is always asked of the index")
+        case _:
+            assert_never(access)
+
+
+def first(
+    parts: SplitParts, access: SplitAccess, keys: Sequence[SortKey], most: int, owner: int, limit: Limit | None
+) -> Parts:
+    """The first rows of an access in the order of some columns, at most `most`, none of them after `limit`.
+
+    Rows come as the parts of their keys, then `owner`, then their numbers, and are ordered by all of these.
+    """
+    best = FirstRows(most, limit)
+    for numbers, batch in _numbered(parts, access, list(dict.fromkeys(key.column for key in keys))):
+        found = [part for key in keys for part in key_parts(batch.column(key.column), key)]
+        best.add((*found, Numbers(np.full(len(numbers), owner)), Numbers(numbers)))
+    return best.rows()
+
+
+def aggregate(
+    parts: SplitParts, question: Aggregate, predicate: Predicate | None, query: Bound | None
+) -> Iterator[Partial]:
+    """The groups of the rows for which the predicate is true and that the query finds; nothing if there are none."""
+    access = access_of(parts, Purpose.AGGREGATE, predicate, query)
+    groups: Partial | None = None
+    match access:
+        case NoRows():
+            return
+        case AllRows():
+            groups = from_log(question, parts.total_rows, parts.partition_values)
+        case IndexQuery():
+            groups = _aggregate_in_index(parts, question, access)
+        case RowNumbers() | Scan():
+            pass
+        case _:
+            assert_never(access)
+    if groups is not None:
+        yield groups
+        return
+    batches = scan(parts, access_of(parts, Purpose.SCAN, predicate, query), question.columns)
+    yield from condensed(question, (partial_of(question, batch) for batch in batches))
+
+
+def take(parts: SplitParts, numbers: RowNumberArray, columns: Sequence[str]) -> pa.Table:
+    """Rows by number, ascending, with these columns of the table."""
+    projection = parts.adapter.projection(columns)
+    batches = _take(parts, RowNumbers(numbers, TRUE, "index"), projection.stored)
+    return pa.Table.from_batches(map(projection.complete, batches), projection.schema)
+
+
+def _aggregate_in_index(parts: SplitParts, question: Aggregate, access: IndexQuery[Search]) -> Partial | None:
+    """The groups from the index, without reading rows; None if the index does not have what the aggregate needs."""
+    if isinstance(access.question, RowSet):
+        return from_index(question, parts.open_index(), access.question, parts.adapter.constants)
+    found = _match(parts, access.question)
+    row_set = found.row_set(access.question.bound)
+    return from_index(question, found.view, row_set, found.constants) if row_set.exact else None
+
+
+def _match(parts: SplitParts, search: Search) -> Match:
+    """The index of the split, opened with what the search needs."""
+    view = parts.open_index(search.needs)
+    return Match(view, parts.sources, parts.adapter.constants, parts.take, search)
+
+
+def _search(parts: SplitParts, access: IndexQuery[Search]) -> RowNumbers:
+    """The rows that the index finds, as row numbers."""
+    if isinstance(access.question, RowSet):
+        view = parts.open_index()
+        numbers = rows_of(view.searcher, access.question.query, parts.sources, split=view.split)
+        return RowNumbers(numbers, TRUE, "index")
+    return RowNumbers(_match(parts, access.question).rows(access.question.bound), TRUE, "index")
+
+
+def _rows_by_number(parts: SplitParts, columns: Sequence[str], rows: RowNumbers) -> Iterator[pa.RecordBatch]:
+    """Rows by number, or, if they are a large share of all rows, picked from a scan."""
+    projection = parts.adapter.projection(columns)
+    many = len(rows.numbers) > parts.footer.rows * parts.opened.costs.most_share
+    if many and rows.residual == TRUE and projection.stored:
+        batches = _pick(parts, rows.numbers, projection.stored)
+    else:
+        batches = _take(parts, rows, projection.stored)
+    return map(projection.complete, batches)
+
+
+def _all_rows(parts: SplitParts, columns: Sequence[str], residual: Predicate) -> Iterator[pa.RecordBatch]:
+    projection = parts.adapter.projection(columns)
+    return map(projection.complete, _read(parts, projection.stored, residual))
+
+
+def _pick(parts: SplitParts, numbers: RowNumberArray, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Rows by number out of a scan of all rows."""
+    first = begin = 0
+    for batch in parts.rows.scan(columns, batch_rows=parts.batch_rows):
+        end = begin + int(np.searchsorted(numbers[begin:], first + batch.num_rows))
+        if end > begin:
+            yield batch.take(pa.array(numbers[begin:end] - first))
+        first, begin = first + batch.num_rows, end
+
+
+def _take(parts: SplitParts, rows: RowNumbers, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Rows by number for which the residual is true, with the columns and those of the residual."""
+    residual = rows.residual
+    if residual != TRUE and isinstance(residual, Constant):
+        return
+    for batch in _taken(parts, rows.numbers, _with_residual(columns, residual)):
+        matching = batch if residual == TRUE else batch.filter(evaluate(residual, batch))
+        if matching.num_rows:
+            yield matching
+
+
+def _taken(parts: SplitParts, numbers: RowNumberArray, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Rows by number, in their order."""
+    if not columns:
+        yield from _without_columns(len(numbers))
+        return
+    step, source = parts.batch_rows, parts.rows
+    for start in range(0, len(numbers), step):
+        yield from source.batches(numbers[start : start + step], columns)
+
+
+def _with_residual(columns: Sequence[str], residual: Predicate) -> list[str]:
+    """Some columns and those that a residual needs, each once."""
+    return list(dict.fromkeys([*columns, *(column.name for column in columns_of(residual))]))
+
+
+def _numbered(
+    parts: SplitParts, access: SplitAccess, columns: Sequence[str]
+) -> Iterator[tuple[RowNumberArray, pa.RecordBatch]]:
+    """The rows of an access in their order, with their numbers and these columns of the table."""
+    projection = parts.adapter.projection(columns)
+    numbers: RowNumberArray | None = None
+    residual: Predicate = TRUE
+    match access:
+        case NoRows():
+            return
+        case AllRows():
+            pass
+        case Scan():
+            residual = access.residual
+        case RowNumbers():
+            numbers, residual = access.numbers, access.residual
+        case IndexQuery():
+            numbers = _search(parts, access).numbers
+        case _:
+            assert_never(access)
+    if residual != TRUE and isinstance(residual, Constant):
+        return
+    names = _with_residual(projection.stored, residual)
+    if numbers is None:
+        batches = _read(parts, names, TRUE)
+    elif names and len(numbers) > parts.footer.rows * parts.opened.costs.most_share:
+        batches = _pick(parts, numbers, names)
+    else:
+        batches = _taken(parts, numbers, names)
+    start = 0
+    for batch in batches:
+        end = start + batch.num_rows
+        mine = np.arange(start, end) if numbers is None else numbers[start:end]
+        start = end
+        if residual == TRUE:
+            yield mine, projection.complete(batch)
+            continue
+        matches = evaluate(residual, batch).fill_null(False)
+        if matches.true_count:
+            yield mine[matches.to_numpy(zero_copy_only=False)], projection.complete(batch.filter(matches))
+
+
+def _read(parts: SplitParts, columns: Sequence[str], residual: Predicate) -> Iterator[pa.RecordBatch]:
+    """All rows for which the residual is true, in their order."""
+    if residual == TRUE and not columns:
+        return _without_columns(parts.footer.rows)
+    return parts.rows.scan(columns, predicate=None if residual == TRUE else residual, batch_rows=parts.batch_rows)
+
+
+def _without_columns(rows: int) -> Iterator[pa.RecordBatch]:
+    """Batches of rows without columns."""
+    for start in range(0, rows, BATCH_ROWS):
+        yield empty_columns(min(BATCH_ROWS, rows - start))
+
+
+__all__ = ["access_of", "aggregate", "count", "count_in_index", "first", "locate", "rank", "scan", "take"]

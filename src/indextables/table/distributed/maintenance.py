@@ -1,0 +1,52 @@
+"""Compaction and prewarming by workers of an engine: what the driver calls, and what tasks run."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from indextables.core import options as opt
+from indextables.core.options import Options
+from indextables.core.runtime.threads import Workers
+from indextables.log.state.checkpoint import Checkpointed, compacted_checkpoint
+from indextables.split.cache.index_cache import Prewarmed
+from indextables.table.distributed.task_packing import packed, unpacked
+from indextables.table.handle import TableHandle
+from indextables.table.open_log import open_log
+from indextables.table.open_table import open_table_of, pin_version
+from indextables.table.read.prewarm import prewarm_files
+from indextables.table.read.request import make_request, plan_read
+
+
+def compact_by(workers: Workers, url: str, options: Options) -> Checkpointed:
+    """Write the table's compacted state, with `workers` decoding the old manifests and encoding the new ones."""
+    return compacted_checkpoint(open_table_of(open_log(url, options, workers)))
+
+
+@dataclass(frozen=True)
+class PrewarmTask:
+    """Indexes that a machine should have on its local disk, for one of several tasks that do the same."""
+
+    head: TableHandle
+    """The table without its files."""
+    files: bytes
+    """The log's entries of the splits, `packed`."""
+
+    def run(self, begin: float) -> tuple[str, Prewarmed]:
+        """Fetch what this machine lacks, beginning at a share (0 to 1) of the splits. Its name, and what was done."""
+        room = self.head.options[opt.CACHE_DISK_MAX_BYTES]
+        return socket.gethostname(), prewarm_files(self.head, unpacked(self.files), begin, room)
+
+
+def plan_prewarm(url: str, options: Options, where: Any = None) -> PrewarmTask | None:
+    """The task that every processor runs; None where there is nothing to fetch.
+
+    Raises TableNotFound, PredicateError, ForeignTable.
+    """
+    handle = pin_version(url, options)
+    files = plan_read(handle, make_request(handle, "reading", columns=(), where=where)).files
+    return PrewarmTask(handle.without_files(), packed(files)) if files.num_rows else None
+
+
+__all__ = ["Checkpointed", "PrewarmTask", "Prewarmed", "compact_by", "plan_prewarm"]

@@ -1,0 +1,115 @@
+"""A table replaced in one commit, partitions taken out by the log, and a table deleted for good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from indextables import Table
+from indextables.core.errors import MetadataChanged, OptionError, PredicateError, TableNotFound
+from indextables.core.options import Options
+from indextables.core.types import arrow_to_spark_json
+from indextables.table.arguments import parse_where
+from indextables.table.distributed.replace_job import begin_replace
+from indextables.table.distributed.write_job import begin_write
+from indextables.table.maintain.describe_rows import described_columns, described_rows
+from indextables.table.open_log import open_log
+from indextables.table.open_table import open_table
+from indextables.table.write.drop_partitions import drop_partitions
+from indextables.table.write.drop_table import drop_table
+
+OLD = pa.schema([("id", pa.int64()), ("day", pa.string())])
+NEW = pa.schema([("word", pa.string()), ("day", pa.string())])
+TEXT = {"spark.indextables.indexing.typemap.word": "text"}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    table = Table.create(tmp_path / "t", OLD, partition_by=["day"])
+    table.append(pa.table({"id": [1, 2, 3], "day": ["a", "b", "b"]}))
+    return table
+
+
+def batches(**columns: list[object]) -> list[pa.RecordBatch]:
+    return pa.table(columns).to_batches()
+
+
+def test_columns_properties_and_rows_change_in_one_version(table: Table) -> None:
+    job = begin_replace(
+        table.url, arrow_to_spark_json(NEW), Options(TEXT), partition_by=["day"], properties={"team": "blue"}
+    )
+    done = job.commit([job.build(batches(word=["disk full"], day=["c"]))])
+    assert done.version == 2
+    after = Table.open(table.url)
+    assert (after.id, after.schema.names, after.properties) == (table.id, ["word", "day"], {**TEXT, "team": "blue"})
+    assert after.count(query="word:full") == 1
+    assert sorted(Table.open(table.url, version=1).scan().read_all().column("id").to_pylist()) == [1, 2, 3]
+    again = begin_replace(table.url, arrow_to_spark_json(NEW), Options(), partition_by=["day"])
+    again.commit([])
+    assert Table.open(table.url).properties == {}
+    assert Table.open(table.url).count() == 0
+
+
+def test_a_writer_of_the_old_columns_is_told(table: Table) -> None:
+    late = begin_write(table.url, arrow_to_spark_json(OLD), Options(), mode="append")
+    built = late.build(batches(id=[9], day=["a"]))
+    begin_replace(table.url, arrow_to_spark_json(NEW), Options(), partition_by=["day"]).commit([])
+    with pytest.raises(MetadataChanged, match="its schema"):
+        late.commit([built])
+    assert not list(Path(table.url).rglob(built.keys[0]))
+
+
+def test_a_replacement_is_told_of_other_metadata(table: Table) -> None:
+    job = begin_replace(table.url, arrow_to_spark_json(NEW), Options(), partition_by=["day"])
+    table.commit_files(properties={"team": "blue"})
+    with pytest.raises(MetadataChanged, match="apply the change again"):
+        job.commit([])
+    assert Table.open(table.url).schema.names == ["id", "day"]
+
+
+def test_partition_columns_stay(table: Table) -> None:
+    with pytest.raises(OptionError, match="keeps its partition columns"):
+        begin_replace(table.url, arrow_to_spark_json(NEW), Options())
+
+
+def test_what_others_appended_is_replaced_too(table: Table) -> None:
+    job = begin_replace(table.url, arrow_to_spark_json(OLD), Options(), partition_by=["day"])
+    table.append(pa.table({"id": [4], "day": ["z"]}))
+    job.commit([job.build(batches(id=[5], day=["a"]))])
+    assert Table.open(table.url).scan().read_all().column("id").to_pylist() == [5]
+
+
+def test_partitions_are_taken_out(table: Table) -> None:
+    handle = open_table(table.url)
+    with pytest.raises(PredicateError):
+        drop_partitions(handle, parse_where("id = 1", handle.schema))
+    assert not drop_partitions(handle, parse_where("day = 'z'", handle.schema)).written
+    assert drop_partitions(handle, parse_where("day = 'b'", handle.schema)).snapshot.version == 2
+    assert Table.open(table.url).scan().read_all().column("id").to_pylist() == [1]
+    assert drop_partitions(open_table(table.url), None, "TRUNCATE").written
+    assert Table.open(table.url).count() == 0
+    assert Table.open(table.url).history().column("operation").to_pylist()[:2] == ["TRUNCATE", "DELETE"]
+
+
+def test_a_table_is_deleted_and_nothing_else(table: Table) -> None:
+    (Path(table.url) / "note.txt").write_text("mine")
+    log = open_log(table.url)
+    drop_table(log)
+    assert [path.name for path in Path(table.url).iterdir()] == ["note.txt"]
+    with pytest.raises(TableNotFound):
+        drop_table(log)
+    (Path(table.url) / "note.txt").unlink()
+    Table.create(table.url, NEW)
+    drop_table(open_log(table.url))
+    assert not Path(table.url).exists()
+
+
+def test_rows_have_the_columns_that_were_promised(table: Table) -> None:
+    table.overwrite(pa.table({"id": [7], "day": ["a"]}))
+    handle = open_table(table.url)
+    for which, count in {"files": 1, "history": 3, "partitions": 1, "changes": 5}.items():
+        rows = described_rows(which, handle)
+        assert rows.schema.equals(described_columns(which, handle)), which
+        assert rows.num_rows == count, which
