@@ -1,7 +1,8 @@
-"""What is asked of Spark: our source and our helpers, and `LIKE` and `rlike` over Parquet, in one session.
+"""What is asked of Spark: SQL as people write it over our table and over Parquet, and our helpers, in one session.
 
 All functions but the first are run by a worker, whose session lives in `_open`. Spark has two local threads, and nothing of it is
-tuned but what keeps it from writing to the terminal; our table is read with what `install` sets.
+tuned but what keeps it from writing to the terminal; our table is read with what `install` sets. A search is `INDEXQUERY` over
+our table, `LIKE` and `rlike` over Parquet.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ EMPTY = "empty source"
 HELPER = "helper"
 _ENOUGH_S = 1.5
 _MOST_REPEATS = 9
+_OTHER_ROUNDS = 40
+"""Rounds of the question without our tables; the first half warms the JVM up."""
 _open: dict[str, Any] = {}
 
 
@@ -69,9 +72,32 @@ def open_session(data: Path, cache: Path) -> None:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    install(spark)
-    spark.dataSource.register(Nothing)
+    spark.range(0, 1_000).selectExpr("id * 1999 AS id").createOrReplaceTempView("keys")
     _open.update(spark=spark, data=data, cache=cache)
+    _open["other before"] = [_timed_other() for _ in range(_OTHER_ROUNDS)]
+    began = time.perf_counter()
+    install(spark)
+    _open["install"] = time.perf_counter() - began
+    spark.dataSource.register(Nothing)
+    _ours().createOrReplaceTempView("ours")
+    _parquet().createOrReplaceTempView("parquet")
+
+
+def _timed_other() -> float:
+    """Seconds of a question that none of our tables is in."""
+    began = time.perf_counter()
+    _open["spark"].sql("SELECT count(*) FROM keys WHERE id > 5").collect()
+    return time.perf_counter() - began
+
+
+def installed() -> tuple[list[float], list[float], list[float]]:
+    """Seconds of `install`, the first time and again; then of a question without our tables before and after it, warm rounds."""
+    from indextables.spark import install
+
+    again = timed(lambda: install(_open["spark"]))[0]
+    after = [_timed_other() for _ in range(_OTHER_ROUNDS)]
+    half = _OTHER_ROUNDS // 2
+    return [_open["install"], again], _open["other before"][half:], after[half:]
 
 
 def _no_rows() -> Any:
@@ -101,11 +127,23 @@ def _parquet() -> Any:
 
 
 def _frame(subject: str, search: Search) -> Any:
-    level = f"level = '{search.level}'" if search.level else None
-    if subject == OURS:
-        return _ours(query=search.text(), **({"where": level} if level else {}))
-    frame = _parquet().where(_like(search) if subject == LIKE else _rlike(search))
-    return frame.where(level) if level else frame
+    view = "ours" if subject == OURS else "parquet"
+    return _open["spark"].sql(f"SELECT * FROM {view} WHERE {_condition(subject, search)}")
+
+
+def _condition(subject: str, search: Search) -> str:
+    kinds = {OURS: _indexquery, LIKE: _like, RLIKE: _rlike}
+    level = f" AND level = '{search.level}'" if search.level else ""
+    return kinds[subject](search) + level
+
+
+def _indexquery(search: Search) -> str:
+    match search.how:
+        case "phrase":
+            return f"message INDEXQUERY '\"{' '.join(search.words)}\"'"
+        case "and" | "or":
+            return f"message INDEXQUERY '{f' {search.how.upper()} '.join(search.words)}'"
+    return f"message INDEXQUERY '{search.words[0]}'"
 
 
 def _like(search: Search) -> str:
@@ -118,6 +156,11 @@ def _rlike(search: Search) -> str:
 
 def _texts(search: Search) -> list[str]:
     return [" ".join(search.words)] if search.how == "phrase" else list(search.words)
+
+
+def _sql(text: str, subject: str, search: Search | None = None) -> Any:
+    found = "true" if search is None else _condition(subject, search)
+    return _open["spark"].sql(text.format(t="ours" if subject == OURS else "parquet", found=found))
 
 
 # The verbs: each returns something to ask for, which is then asked again and again.
@@ -134,12 +177,11 @@ def _count(subject: str, search: Search) -> Callable[[], Any]:
         where = f"level = '{search.level}'" if search.level else None
         url = (_open["data"] / OURS).absolute().as_uri()
         return lambda: count(_open["spark"], url, where=where, query=search.text(), options=_options()).toArrow()
-    return lambda: _frame(subject, search).count()
+    return lambda: _sql("SELECT count(*) FROM {t} WHERE {found}", subject, search).collect()[0][0]
 
 
 def _scan(subject: str, _search: Search | None) -> Callable[[], Any]:
-    frame = (lambda: _ours(columns="id,status")) if subject == OURS else lambda: _parquet().select("id", "status")
-    return lambda: frame().write.format("noop").mode("overwrite").save()
+    return lambda: _sql("SELECT id, status FROM {t}", subject).write.format("noop").mode("overwrite").save()
 
 
 def _plan_all(subject: str, _search: Search | None) -> Callable[[], Any]:
@@ -148,16 +190,34 @@ def _plan_all(subject: str, _search: Search | None) -> Callable[[], Any]:
 
 
 def _plan_day(subject: str, _search: Search | None) -> Callable[[], Any]:
-    return lambda: _ours(subject, where="date = '1999-01-01'").toArrow()
+    return lambda: _ours(subject).where("date = '1999-01-01'").toArrow()
 
 
 def _nothing(subject: str, _search: Search | None) -> Callable[[], Any]:
     if subject == OURS:
-        return lambda: _ours(columns="id,message", where="id < 0").toArrow()
+        return lambda: _sql("SELECT id, message FROM {t} WHERE id < 0", OURS).toArrow()
     return lambda: _open["spark"].read.format("nothing").load().toArrow()
 
 
+def _natural(text: str) -> Callable[[str, Search | None], Callable[[], Any]]:
+    """A question in SQL, of which the rows arrive as Arrow."""
+    return lambda subject, search: lambda: _sql(text, subject, search).toArrow()
+
+
+NATURAL = {
+    "group": "SELECT level, count(*), sum(status) FROM {t} WHERE {found} GROUP BY level",
+    "latest": "SELECT * FROM {t} ORDER BY ts DESC LIMIT 100",
+    "point": "SELECT * FROM {t} WHERE id = 77777",
+    "day": f"SELECT id, status FROM {{t}} WHERE {PARTITION} = '2026-03-03'",
+    "limit": "SELECT * FROM {t} LIMIT 20",
+    "count all": "SELECT count(*) FROM {t}",
+    "join": "SELECT t.id, t.status FROM {t} t JOIN keys ON t.id = keys.id",
+    "other": "SELECT count(*) FROM keys WHERE id > 5",
+}
+"""Questions in SQL as people write it, by a short name."""
+
 _VERBS = {
+    **{name: _natural(text) for name, text in NATURAL.items()},
     "fetch": _fetch,
     "count": _count,
     "scan": _scan,
@@ -178,6 +238,12 @@ def answer(verb: str, subject: str, search: Search) -> Any:
     ordered = ordered.cast(SCHEMA).sort_by("id")
     ids = hashlib.sha256(pc.cast(ordered.column("id"), pa.int64()).combine_chunks().to_numpy().tobytes())
     return ordered.num_rows, ids.hexdigest(), hashlib.sha256(repr(ordered.to_pydict()).encode()).hexdigest()
+
+
+def values(verb: str, subject: str, search: Search | None) -> list[tuple[str, ...]]:
+    """All values of an answer as texts, in an order of their own: Spark takes a partition of Parquet files for a date."""
+    found = _VERBS[verb](subject, search)()
+    return sorted(tuple(str(value) for value in row.values()) for row in found.to_pylist())
 
 
 def time_answers(verb: str, subject: str, search: Search | None) -> float:

@@ -18,7 +18,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from indextables.spark import aggregate, install, merge_splits, write
+from indextables.spark import install, merge_splits, write
 
 LINES = int(os.environ.get("PIPELINE_LINES", "20000"))
 DAYS = 3
@@ -33,7 +33,7 @@ MESSAGES = (
 
 
 def make_logs(directory: Path, lines: int, first_day: int, days: int) -> None:
-    """One file of JSON lines for each day, as a collector would leave them."""
+    """Write a file of JSON lines for each day, as a log collector does."""
     directory.mkdir()
     chance = random.Random(first_day)
     for day in range(first_day, first_day + days):
@@ -75,21 +75,23 @@ def run(spark: SparkSession, home: Path) -> None:
     merged = merge_splits(spark, url)
     print(f"merged {merged.sources} splits into {merged.results}")
 
-    # 3. search: the query and the filter on the day are answered by the index and the log
-    hits = (
-        spark.read.format("indextables")
-        .option("query", 'message:("timed out" AND connection)')
-        .load(url)
-        .where("day >= DATE'2026-03-03' AND level = 'ERROR'")
-    )
+    # 3. search and join in SQL: the index and the log answer the search, the level and the day
+    spark.sql(f"CREATE TABLE logs USING indextables LOCATION '{url}'")
+    spark.createDataFrame(SERVICES, "service STRING, team STRING").createOrReplaceTempView("owners")
+    spark.sql("""
+        SELECT team, count(*) AS timeouts
+        FROM logs JOIN owners USING (service)
+        WHERE message INDEXQUERY '"timed out" AND connection' AND level = 'ERROR' AND day >= DATE'2026-03-03'
+        GROUP BY team ORDER BY team
+    """).show()
 
-    # 4. join the hits with another table
-    owners = spark.createDataFrame(SERVICES, "service STRING, team STRING")
-    by_team = hits.join(owners, "service").groupBy("team").agg(sql.count("*").alias("timeouts")).orderBy("team")
-    by_team.show()
+    # 4. groups: from the index, without a job
+    spark.sql("SELECT level, count(*) AS lines FROM logs GROUP BY level ORDER BY level").show()
 
-    # 5. groups without reading rows: exact, and computed where the splits are
-    aggregate(spark, url, by="level", metrics={"lines": "count"}).orderBy("level").show()
+    # 5. the table as it was before the late lines
+    before = spark.sql("SELECT count(*) FROM logs VERSION AS OF 1").first()[0]
+    print(f"{before:,} lines at version 1")
+    spark.sql("DROP TABLE logs")
 
 
 def main() -> None:

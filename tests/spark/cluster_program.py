@@ -21,7 +21,7 @@ from pyspark.sql import functions as sql
 
 from indextables import Table
 from indextables.spark import compact, count, install, merge_splits, prewarm, write
-from indextables.spark.writing import write_frame as save
+from indextables.spark.writing import write_frame
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -83,7 +83,7 @@ def both_executors(spark: SparkSession, home: Path) -> dict[str, Any]:
     found |= {
         "merged": [merged.sources, merged.results, merged.rows],
         "warm": sum(done.fetched for done in warm.values()),
-        "compacted": state.written,
+        "compacted": state.kind,
         "after": ids(url),
     }
     return found
@@ -121,7 +121,7 @@ def executor_killed_during_write(spark: SparkSession, home: Path) -> dict[str, A
 def worker_killed_after_upload(spark: SparkSession, home: Path) -> dict[str, Any]:
     """The first attempt of a task dies when its splits are in the store, and Spark tries it again."""
     url, marker = str(home / "worker-killed"), home / "died"
-    real = save._task
+    real = write_frame.build_task
 
     def dying(job: Any, names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         task = real(job, names)
@@ -138,11 +138,11 @@ def worker_killed_after_upload(spark: SparkSession, home: Path) -> dict[str, Any
 
         return build
 
-    save._task = dying
+    write_frame.build_task = dying
     try:
         done = write(logs(spark, 100, 4), url)
     finally:
-        save._task = real
+        write_frame.build_task = real
     return {"died": marker.exists(), "rows": ids(url), "orphans": orphans(url), "files": done.metrics["numAddedFiles"]}
 
 

@@ -1,4 +1,4 @@
-"""One Spark for all tests of this folder: a Java process takes seconds to start, and each question to it takes tenths of one."""
+"""One Spark for each process of the run that takes tests from here: Java takes seconds to start, a question tenths of one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 collect_ignore_glob = [] if find_spec("pyspark") else ["test_*.py"]
-"""Without the spark extra there is nothing to run here; `make test-spark` installs it."""
+"""Without the spark extra there is nothing to run here; `make test` installs it."""
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -42,7 +42,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session on this machine alone, with the source installed."""
     from pyspark.sql import SparkSession
 
-    from indextables.spark import install
+    from indextables.spark import install, status
 
     home = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -56,8 +56,29 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     builder = builder.config("spark.local.dir", str(home / "local"))
     session = builder.getOrCreate()
     install(session)
+    assert status(session).serving == "connector", status(session)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def python_source(spark: SparkSession) -> str:
+    """The name of the pure Python source. Under `indextables` Spark finds the connector as soon as a JVM has its classes."""
+    from indextables.spark.source import IndexTablesSource
+
+    class PythonSource(IndexTablesSource):
+        @classmethod
+        def name(cls) -> str:
+            return "indextables_python"
+
+    spark.dataSource.register(PythonSource)
+    return PythonSource.name()
+
+
+@pytest.fixture(params=["connector", "python source"])
+def format_name(request: pytest.FixtureRequest) -> str:
+    """Each of the two ways to read a table."""
+    return "indextables" if request.param == "connector" else str(request.getfixturevalue("python_source"))
 
 
 @pytest.fixture(scope="session")

@@ -59,7 +59,7 @@ def main() -> None:
     merged = merge_splits(spark, url, where="half = 0")
     found["merged"] = [merged.sources, merged.results, merged.rows]
     found["warm"] = sum(machine.fetched for machine in prewarm(spark, url).values())
-    found["compacted"] = compact(spark, url).written
+    found["compacted"] = compact(spark, url).kind
     found["exists"] = refused(write, rows, url)
     found["types"] = refused(write, spark.sql("SELECT 'x' AS id"), url, "append")
     found["partition"] = refused(write, rows, url, "overwrite", replace_where="half = 0")

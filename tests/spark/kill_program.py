@@ -44,13 +44,13 @@ def main() -> None:
     if moment == "between":
         WriteJob.commit = die  # type: ignore[method-assign]
     else:
-        create = commit_module._create
+        create = commit_module.create_version
 
         def created(*what: Any) -> NoReturn:
             create(*what)
             die()
 
-        commit_module._create = created  # type: ignore[assignment]
+        commit_module.create_version = created  # type: ignore[assignment]
     write(rows, url, "append", txn=("loader", 2))
 
 

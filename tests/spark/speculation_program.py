@@ -26,7 +26,7 @@ from pyspark.sql import functions as sql
 
 from indextables import Table
 from indextables.spark import install, write
-from indextables.spark.writing import write_frame as save
+from indextables.spark.writing import write_frame
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 ROWS, PARTS, SLOW = 100, 4, 1
@@ -107,7 +107,10 @@ def cluster(home: Path) -> Iterator[str]:
 
 
 def hang_once(home: Path) -> None:
-    """Called in a task: notes the attempt, and does not return from the first one of the slow task."""
+    """Called in a task: notes the attempt, and does not return from the first one of the slow task.
+
+    A later attempt waits for the first one's note: on a busy machine the copy of a task can be here before the task itself.
+    """
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -117,6 +120,9 @@ def hang_once(home: Path) -> None:
     (home / f"attempt-{attempt}").touch()
     if attempt == 0:
         time.sleep(HANGS_SECONDS)
+    deadline = time.monotonic() + HANGS_SECONDS / 2
+    while not (home / "attempt-0").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def logs(spark: SparkSession) -> DataFrame:
@@ -141,7 +147,7 @@ def outcome(home: Path, url: str, seconds: float) -> dict[str, Any]:
 
 def hangs_after_its_upload(spark: SparkSession, home: Path) -> dict[str, Any]:
     """`write`, whose slow task has its splits in the store when its copy begins."""
-    url, real = str(home / "table"), save._task
+    url, real = str(home / "table"), write_frame.build_task
 
     def hanging(job: Any, names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         task = real(job, names)
@@ -153,12 +159,12 @@ def hangs_after_its_upload(spark: SparkSession, home: Path) -> dict[str, Any]:
 
         return build
 
-    save._task = hanging
+    write_frame.build_task = hanging
     began = time.monotonic()
     try:
         write(logs(spark), url)
     finally:
-        save._task = real
+        write_frame.build_task = real
     return outcome(home, url, time.monotonic() - began)
 
 

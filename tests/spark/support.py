@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from indextables import Table
 from indextables.spark.reading.arrow_types import spark_schema
@@ -205,3 +205,8 @@ _METRICS = {
     "max(flag)": "max(flag)",
     "min(s.a)": "min(s.a)",
 }
+
+
+def executed_plan(df: DataFrame) -> str:
+    """The plan that Spark carries out, as `explain` prints it."""
+    return str(df._jdf.queryExecution().executedPlan().toString())  # type: ignore[operator]

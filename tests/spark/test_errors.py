@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +78,15 @@ def test_what_spark_makes_of_it(session: SparkSession, table: Table) -> None:
     assert_one_line(caught.value)
 
 
+def test_what_spark_makes_of_it_for_the_python_source(spark: SparkSession, python_source: str, table: Table) -> None:
+    with pytest.raises(
+        PySparkException, match=r"QueryError: .*there is no field messag; did you mean message\?"
+    ) as caught:
+        spark.read.format(python_source).option("query", "messag:disk").load(table.url)
+    assert_one_line(caught.value)
+    assert str(caught.value).startswith("[PYTHON_DATA_SOURCE_ERROR] ")
+
+
 def test_wrong_places(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(PySparkException, match=r"TableNotFound: there is no table at .*nothing") as caught:
         spark.read.format("indextables").load(str(tmp_path / "nothing"))
@@ -124,7 +132,9 @@ def assert_one_line(error: PySparkException) -> None:
     """Ours, and what Spark puts around it: its own class before, its number behind."""
     lines = [line for line in str(error).splitlines() if line.strip() and not line.strip().startswith("SQLSTATE")]
     assert len(lines) == 1, str(error)
-    assert lines[0].startswith("[PYTHON_DATA_SOURCE_ERROR] "), lines[0]
+    assert re.match(
+        r"(\(java.lang.IllegalArgumentException\) |\[PYTHON_DATA_SOURCE_ERROR\] .*)?indextables\.", lines[0]
+    ), lines[0]
 
 
 def test_java_is_found_or_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -170,32 +180,3 @@ def test_install_wants_a_session(spark: SparkSession) -> None:
         install(7)
     assert install(spark) is spark
     assert install() is spark, "the active one"
-
-
-def test_what_spark_refuses_in_its_own_words(spark: SparkSession, table: Table) -> None:
-    """The table of the reference page, line by line."""
-    url = table.url
-    rows = spark.sql("SELECT 1L AS id, 'x' AS day")
-
-    def writer(mode: str) -> Any:
-        return rows.write.format("indextables").mode(mode)
-
-    spark.read.format("indextables").load(url).createOrReplaceTempView("logs")
-    said: dict[str, Callable[[], Any]] = {
-        '`df.write.format("indextables").save(url)`': lambda: rows.write.format("indextables").save(url),
-        '`.mode("ignore")`': lambda: writer("ignore").save(url),
-        '`.partitionBy("day")`': lambda: writer("append").partitionBy("day").save(url),
-        '`.clusterBy("id")`': lambda: writer("append").clusterBy("id").save(url),
-        '`.bucketBy(2, "id")`': lambda: writer("append").bucketBy(2, "id").save(url),
-        "``SELECT * FROM indextables.`/path` ``": lambda: spark.sql(f"SELECT * FROM indextables.`{url}`"),
-        "`DELETE FROM logs`": lambda: spark.sql("DELETE FROM logs"),
-        "`UPDATE logs SET …`": lambda: spark.sql("UPDATE logs SET id = 1"),
-    }
-    page = (Path(__file__).parents[2] / "docs" / "reference" / "spark.md").read_text()
-    lines = page.partition("| what was said |")[2].partition("\n\n")[0].splitlines()[2:]
-    told = {cells[1].strip(): cells[2].strip().strip("`") for cells in (line.split("|") for line in lines)}
-    assert told.keys() == said.keys()
-    for what, words in told.items():
-        with pytest.raises(PySparkException, match=re.escape(words)):
-            said[what]()
-    assert table.count() == 2

@@ -37,9 +37,9 @@ class CountedReader(TableReader):
     """Notes the split of each read of rows, wherever a task runs."""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from indextables.split.bundle.bundle_writer import Pages
+        from indextables.split.bundle.bundle_reader import Pages
 
-        notes, real = Path(f"{self._scan.url}-reads"), Pages.read
+        notes, real = Path(f"{self._job.head.url}-reads"), Pages.read
 
         def noted(pages: Any, offset: int, length: int) -> memoryview:
             with notes.open("a") as file:

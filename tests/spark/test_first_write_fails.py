@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import pickle
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from indextables import errors
 from indextables.spark import write
+from indextables.spark.connector import writes
+from indextables.spark.connector.questions import TableText
 from indextables.spark.writing.source_writer import BatchWriter
 from indextables.spark.writing.write_options import parse_request
 from spark.write_support import ids, logs, save, splits_on_disk
@@ -20,15 +24,18 @@ from spark.write_support import ids, logs, save, splits_on_disk
 pytestmark = pytest.mark.spark
 
 
-def one_bad_task(spark: SparkSession) -> DataFrame:
-    """Ten rows in each of four tasks; the last task fails when the others are done."""
+def one_bad_task(spark: SparkSession, url: str, splits: int = 3) -> DataFrame:
+    """Ten rows in each of four tasks; the last task fails when the others have written their splits and told so."""
     rows = logs(spark, 40, parts=4)
 
     def slow(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield batch
             if 39 in batch.column(0).to_pylist():
-                time.sleep(4)
+                limit = time.monotonic() + 100
+                while len(list(Path(url).rglob("*.split"))) < splits and time.monotonic() < limit:
+                    time.sleep(0.1)
+                time.sleep(2)
                 raise ZeroDivisionError("the last task")
 
     return rows.mapInArrow(slow, rows.schema)
@@ -41,14 +48,14 @@ def left(url: str) -> list[str]:
 @pytest.mark.parametrize("partition_by", [None, "day"])
 def test_through_the_helper(spark: SparkSession, url: str, partition_by: str | None) -> None:
     with pytest.raises(PySparkException, match="the last task"):
-        write(one_bad_task(spark), url, partition_by=partition_by)
+        write(one_bad_task(spark, url, 9 if partition_by else 3), url, partition_by=partition_by)
     assert left(url) == []
 
 
 @pytest.mark.parametrize("options", [{}, {"partitionBy": "day"}])
 def test_through_the_source(spark: SparkSession, url: str, options: dict[str, str]) -> None:
     with pytest.raises(PySparkException, match="the last task"):
-        save(one_bad_task(spark), url, **options)
+        save(one_bad_task(spark, url, 9 if options else 3), url, **options)
     assert left(url) == []
 
 
@@ -60,7 +67,7 @@ def test_what_was_there_before_stays(spark: SparkSession, url: str) -> None:
     other = parse_request({"path": url}, overwrite=False).begin(logs(spark, 1).schema.json())
     built = other.build(logs(spark, 10).toArrow().to_batches())
     with pytest.raises(PySparkException, match="the last task"):
-        write(one_bad_task(spark), url)
+        write(one_bad_task(spark, url, 5), url)
     assert splits_on_disk(url) == {"splits/of-somebody-else.split", *built.keys}
     assert other.commit([built]).written
     assert ids(url) == list(range(10))
@@ -89,6 +96,26 @@ def test_abort_finds_them_too(spark: SparkSession, url: str) -> None:
     assert left(url) == []
 
 
+def test_a_task_that_uploads_after_the_abort(spark: SparkSession, url: str) -> None:
+    """Spark aborts when the first task has failed. Others still run, and one of them ends its upload a little later."""
+    batches = logs(spark, 10).toArrow().to_batches()
+    table = TableText((("path", url),), None, None).encode()
+    schema = logs(spark, 1).schema.json()
+    asked = {"table": table, "schema": schema, "options": {}, "filters": [], "replaces": "nothing", "purpose": "write"}
+    pickled = writes.begin(asked)[1]
+    writer = pickle.loads(pickled)
+    said = writer.write(iter(batches))
+    messages = [base64.b64encode(pickle.dumps(said)).decode(), None]
+    writes.abort({"writer": base64.b64encode(pickled).decode(), "messages": messages})
+    assert left(url) == []
+    writer.write(iter(batches))
+    assert len(splits_on_disk(url)) == 1
+    limit = time.monotonic() + 60
+    while left(url) and time.monotonic() < limit:
+        time.sleep(0.1)
+    assert left(url) == []
+
+
 def test_nothing_is_taken_back_when_nobody_can_tell(
     spark: SparkSession, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +139,6 @@ def test_names_of_later_writes_bear_no_mark(spark: SparkSession, url: str) -> No
     for _ in range(2):
         jobs.append(parse_request({"path": url}, overwrite=False).begin(logs(spark, 1).schema.json()))
         assert jobs[-1].commit([jobs[-1].build(rows)]).written
-    first, later = (job.mark for job in jobs)
+    first, later = (job.upload_prefix for job in jobs)
     assert (later, first.index("-")) == ("", 16)
     assert sorted(path.removeprefix("splits/split-").index("-") for path in splits_on_disk(url)) == [8, 16]

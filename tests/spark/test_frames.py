@@ -10,12 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from indextables import Table
-from indextables.spark import aggregate, count, install, read
+from indextables.spark import aggregate, count, read
 from indextables.spark.reading import frames
 from indextables.spark.reading.arrow_types import arrow_schema, spark_schema
 from indextables.spark.reading.source_reader import FIRST_ROWS, read_task
 from indextables.split.reader import SplitReader
-from indextables.table.distributed.read_tasks import make_scan, open_table_log, pin, plan_tasks
+from indextables.table.distributed.read_tasks import make_request, plan_tasks
+from indextables.table.open_table import pin_version
+from tables import handle_of
 
 pytestmark = pytest.mark.spark
 
@@ -119,45 +121,31 @@ def test_the_first_rows_come_before_the_rest_is_read(nodes: Table, monkeypatch: 
         return scan(self, *asked)
 
     monkeypatch.setattr(SplitReader, "scan", noted)
-    log = open_table_log(nodes.url, nodes._log.options)
-    snapshot = pin(log)
-    plan = plan_tasks(log, snapshot, make_scan(log, snapshot), most_tasks=1)
-    batches = read_task(plan.scan, plan.tasks[0].files, arrow_schema(spark_schema(SCHEMA, SCHEMA.names)))
+    handle = pin_version(nodes.url, handle_of(nodes).options)
+    plan = plan_tasks(handle, make_request(handle, "reading"), most_tasks=1)
+    batches = read_task(plan.tasks[0], arrow_schema(spark_schema(SCHEMA, SCHEMA.names)))
     assert next(batches).num_rows == FIRST_ROWS
     assert len(opened) == 1
     assert FIRST_ROWS + sum(batch.num_rows for batch in batches) == SPLITS * ROWS
     assert len(opened) == SPLITS
 
 
-def test_the_first_rows_do_not_need_the_whole_table(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("local", ["true", "false"])
+def test_the_first_rows_do_not_need_the_whole_table(
+    spark: SparkSession, tmp_path: Path, format_name: str, local: str
+) -> None:
     """All files but the first are gone, and nobody notices: they are not read."""
     table = Table.create(tmp_path / "half", SCHEMA, options=TEXT)
     for number in range(4):
         table.append(rows_of(number))
     for path in table.files().column("path").to_pylist()[1:]:
         (tmp_path / "half" / path).unlink()
-    df = spark.read.format("indextables").options(**ONE_EACH).load(table.url)
+    options = ONE_EACH | {"spark.indextables.read.local.enabled": local}
+    df = spark.read.format(format_name).options(**options).load(table.url)
     assert [row.id for row in df.take(200)] == list(range(200))
     df.createOrReplaceTempView("half")
     assert len(spark.sql("SELECT * FROM half LIMIT 200").collect()) == 200
     assert len(read(spark, table.url, options=ONE_EACH).take(200)) == 200
-
-
-def test_the_source_is_found_without_install(spark: SparkSession, nodes: Table) -> None:
-    """By its module's name, in a session of its own with Spark's settings, where filters are not pushed."""
-    from pyspark.sql.connect.session import SparkSession as ConnectSession
-
-    port = spark.conf.get("spark.connect.grpc.binding.port")
-    fresh = ConnectSession.builder.remote(f"sc://127.0.0.1:{port}").create()
-    try:
-        assert fresh.conf.get("spark.sql.python.filterPushdown.enabled") == "false"
-        df = fresh.read.format("indextables").option("query", "down").option("pushFilters", "true").load(nodes.url)
-        assert df.where("id < 1000").count() == 10
-        assert df.count() == SPLITS * ROWS // 100
-        assert install(fresh) is fresh
-        assert fresh.conf.get("spark.sql.python.filterPushdown.enabled") == "true"
-    finally:
-        fresh.stop()
 
 
 def test_connect_reads_as_classic_does(remote: SparkSession, nodes: Table) -> None:

@@ -82,14 +82,14 @@ class DyingWriter(BatchWriter):
     def commit(self, messages: Sequence[Any]) -> None:
         import indextables.log.commit as commit_module
 
-        create, late = commit_module._create, self.late
+        create, late = commit_module.create_version, self.late
 
         def dying(*what: Any) -> Any:
             if late:
                 create(*what)
             os.kill(os.getpid(), signal.SIGKILL)
 
-        commit_module._create = dying
+        commit_module.create_version = dying
         super().commit(messages)
 
 

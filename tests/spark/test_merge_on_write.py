@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from forked import in_child
 from indextables import Table
 from indextables.spark import merge_jobs, write
 from indextables.spark.maintenance.merge_jobs import Job, begin_job, end_job, jobs_directory
@@ -93,10 +94,7 @@ def test_one_merge_of_a_table_at_a_time(own_jobs: Path) -> None:
 
 
 def test_a_merge_whose_process_is_gone_is_lost(own_jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    child = os.fork()
-    if not child:
-        os._exit(0)
-    os.waitpid(child, 0)
+    child = int(in_child(lambda: str(os.getpid())))
     with monkeypatch.context() as patch:
         patch.setattr(os, "getpid", lambda: child)
         assert isinstance(begin_job("/here", 1), Job)

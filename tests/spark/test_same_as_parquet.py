@@ -59,16 +59,16 @@ def test_filters_that_spark_pushes(spark: SparkSession, twins: tuple[str, DataFr
     url, parquet = twins
     questions = Questions(random.Random(2))
     filters = [questions.conjunction() for _ in range(PUSHED)]
-    source = spark.read.format("indextables").option("pushFilters", "true")
-    frames = [source.load(url).where(text) for text in filters]
+    df = spark.read.format("indextables").load(url)
+    frames = [df.where(text) for text in filters]
     assert_same(filters, by_frame(frames), by_filter(parquet, filters))
 
 
-def test_filters_that_spark_applies(spark: SparkSession, twins: tuple[str, DataFrame]) -> None:
+def test_filters_that_spark_applies(spark: SparkSession, python_source: str, twins: tuple[str, DataFrame]) -> None:
     url, parquet = twins
     questions = Questions(random.Random(3))
     filters = [questions.filter() for _ in range(FILTERS)]
-    df = spark.read.format("indextables").load(url)
+    df = spark.read.format(python_source).load(url)
     assert_same(filters, by_filter(df, filters), by_filter(parquet, filters))
 
 

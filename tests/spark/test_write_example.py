@@ -43,6 +43,7 @@ def test_the_pipeline_finds_every_timeout(
     shown = {key: int(value) for key, value in cells if value.isdigit()}
     team = dict(pipeline.SERVICES)
     assert "version 1: 3,000 rows in" in said
+    assert "3,000 lines at version 1" in said
     assert shown == {
         **Counter(team[row["service"]] for row in timeouts),
         **Counter(row["level"] for row in rows),

@@ -4,20 +4,18 @@
     install(spark)
     spark.read.format("indextables").option("query", "message:timeout").load(url)
 
-session.py      install(spark)
-source.py       the data source that Spark calls
-options.py      what `.option(…)` may say
-reader.py       planning a read, and reading one of its parts
-filters.py      Spark's filters as predicates
-arrow_types.py  the table's types as Spark wants them
-frames.py       read, count and aggregate as DataFrames, without the planner's detours
-writer.py       the writer of the source: which process does what
-save.py         write: all modes, and an answer
-balance.py      optimize: rows of one partition together before they are written
-maintain.py     merge_splits, prewarm and compact as Spark tasks
-merge_on_write.py, jobs.py   merges that follow a write, and what became of them
-errors.py       our errors leave a worker as one line
-failures.py     our errors found again in what Spark made of them
+session.py        `install(spark)`: what a session has to know of us
+worker_python.py  the Python that Spark's workers run
+source.py         the data source that Spark calls for `format("indextables")`
+tasks.py          calls that run on executors
+errors.py         in a worker: our errors leave it as one line
+worker_errors.py  on the driver: our errors are found again in the text that Spark made of them
+reading/          options, filters, types and tasks of a read
+writing/          options, tasks and the commit of a write
+connector/        Spark's planner hands filters, columns, limits and groups over: Java in the driver, decisions in Python
+maintenance/      merges, compaction and prewarming by executors
+
+Everything that touches a table goes through `indextables.table.distributed`, which knows nothing of Spark.
 
 Spark calls the source in processes of its own: one creates it, one plans, others read. Each imports what it needs when it needs
 it, and nothing that was opened in one is used in another.
@@ -36,13 +34,18 @@ if TYPE_CHECKING:
     from indextables.spark.reading.frames import aggregate as aggregate
     from indextables.spark.reading.frames import count as count
     from indextables.spark.reading.frames import read as read
+    from indextables.spark.session import builder as builder
+    from indextables.spark.session import configure as configure
     from indextables.spark.session import install as install
+    from indextables.spark.session import status as status
     from indextables.spark.writing.distribution import optimize as optimize
     from indextables.spark.writing.write_frame import write as write
 
 _MODULES = {
     "aggregate": "reading.frames",
+    "builder": "session",
     "compact": "maintenance.maintain",
+    "configure": "session",
     "count": "reading.frames",
     "install": "session",
     "merge_jobs": "maintenance.merge_jobs",
@@ -50,6 +53,7 @@ _MODULES = {
     "optimize": "writing.distribution",
     "prewarm": "maintenance.maintain",
     "read": "reading.frames",
+    "status": "session",
     "write": "writing.write_frame",
 }
 

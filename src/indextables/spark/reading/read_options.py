@@ -27,7 +27,6 @@ READ_OPTIONS: Final = (
     "columns",
     "limit",
     "score",
-    "pushFilters",
 )
 _BOOLEANS: Final = {"true": True, "false": False}
 
@@ -44,7 +43,6 @@ class ReadOptions:
     columns: tuple[str, ...] | None = None
     limit: int | None = None
     score: bool = False
-    push_filters: bool = False
     options: Options = Options()  # noqa: RUF009 - immutable
 
 
@@ -56,7 +54,8 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         raise OptionError("a table is one place: load one path, and put tables together with union")
     if not own.get("path"):
         raise OptionError(
-            'no path is given: say where the table is, with load("s3://bucket/table") or option("path", …)'
+            'no path is given: say where the table is, with load("s3://bucket/table") or option("path", …); tables have names '
+            "only in sessions with the connector, and indextables.spark.status(spark) says why a session has none"
         )
     check_known(texts, READ_OPTIONS, "a read")
     if "versionAsOf" in own and "timestampAsOf" in own:
@@ -70,7 +69,6 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         columns=_columns(own.get("columns")),
         limit=_whole("limit", own),
         score=_flag("score", own),
-        push_filters=_flag("pushFilters", own),
         options=Options(texts),
     )
 

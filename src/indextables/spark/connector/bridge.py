@@ -1,0 +1,90 @@
+"""The object that the connector's Java calls: one question in, the parts of one answer out.
+
+    Python.java ── JSON ──▶ Answering.apply ──▶ the function of the verb
+                ◀── number of parts, (length, bytes) of each part; or -1 or -2 and the text of an error ──┘
+
+py4j calls `apply` in a thread of its own for each thread of Spark, several at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeAlias
+
+from indextables.core.errors import IndexTablesError, TableNotFound
+from indextables.spark.connector import catalog, creation, deletes, hidden, planner, writes
+
+Verb: TypeAlias = Callable[[Mapping[str, Any]], Sequence[bytes]]
+_log: Final = logging.getLogger(__name__)
+_ERROR: Final = -1
+_NOT_FOUND: Final = -2
+VERBS: Final[dict[str, Verb]] = {
+    "open": planner.open_table,
+    "filters": planner.answer_filters,
+    "aggregate": planner.answer_aggregate,
+    "limit": planner.answer_limit,
+    "offset": planner.answer_offset,
+    "top": planner.answer_top,
+    "plan": planner.plan,
+    "tasks": planner.tasks,
+    "load": catalog.load_table,
+    "read": catalog.read_with_options,
+    "alter": catalog.alter_table,
+    "drop": catalog.drop,
+    "refuse": catalog.refuse,
+    "stage": creation.stage,
+    "create": creation.create,
+    "entry": creation.entry,
+    "undo": creation.undo,
+    "hidden": hidden.hidden_rows,
+    "deletable": deletes.deletable,
+    "delete": deletes.delete,
+    "partitions": deletes.partitions,
+    "save": writes.save,
+    "write": writes.begin,
+    "commit": writes.commit,
+    "abort": writes.abort,
+}
+"""Every question that Java asks."""
+
+
+class Answering:
+    """A `java.util.function.Function` from the text of a question to the bytes of its answer. Errors are answers too."""
+
+    def apply(self, text: str) -> bytes:
+        """Called by Java."""
+        try:
+            asked = json.loads(text)
+            return _encoded(VERBS[asked["verb"]](asked))
+        except TableNotFound as error:
+            return _failed(_NOT_FOUND, f"indextables.errors.{type(error).__name__}: {error}")
+        except IndexTablesError as error:
+            return _failed(_ERROR, f"indextables.errors.{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 - Java gets a line instead of a hundred, and the log has the traceback
+            _log.exception("a question of Spark's planner failed")
+            return _failed(_ERROR, f"indextables: a bug, please report it: {type(error).__name__}: {error}")
+
+    def andThen(self, after: Any) -> Any:  # noqa: N802 - Java's name
+        """A default method of the Java interface, which nobody calls."""
+        raise NotImplementedError
+
+    def compose(self, before: Any) -> Any:
+        """A default method of the Java interface, which nobody calls."""
+        raise NotImplementedError
+
+    class Java:
+        """What py4j looks for."""
+
+        implements: ClassVar = ["java.util.function.Function"]
+
+
+def _encoded(parts: Sequence[bytes]) -> bytes:
+    sizes = [struct.pack(">i", len(part)) for part in parts]
+    return struct.pack(">i", len(parts)) + b"".join(chunk for pair in zip(sizes, parts, strict=True) for chunk in pair)
+
+
+def _failed(kind: int, said: str) -> bytes:
+    return struct.pack(">i", kind) + said.encode("utf-8", "replace")

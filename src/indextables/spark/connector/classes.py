@@ -1,0 +1,131 @@
+"""The connector's Java: sources of this package → class files → the driver's class loader.
+
+    java/*.java ──▶ Janino, the compiler that Spark brings along ──▶ a jar in a private directory ──▶ the loader of the driver
+
+A jar is named after a hash of the sources and Spark's version, so a jar of other sources, or for another Spark, is never taken.
+The directory belongs to the user alone (mode 0700); where it does not, the jar goes to a new temporary directory. Executors get
+nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from indextables.core.errors import IndexTablesError
+
+_SERVICE: Final = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+_BYTECODE: Final = 8
+"""The Java version of the class files: with an older one Janino refuses static methods of interfaces."""
+_DOOR: Final = "indextables.Python"
+"""The class by which is seen whether the loader has the connector."""
+
+
+def sources() -> dict[str, str]:
+    """The connector's Java sources, by file name."""
+    return {
+        path.name: path.read_text(encoding="utf-8")
+        for path in sorted(files("indextables.spark.connector").joinpath("java").iterdir(), key=lambda path: path.name)
+        if path.name.endswith(".java")
+    }
+
+
+def load(jvm: Any, gateway: Any, version: str) -> Any:
+    """The class loader of the driver, with the connector's classes. Raises IndexTablesError where they cannot be loaded."""
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    if has_class(loader, _DOOR):
+        return loader
+    if "addURL" not in {method.getName() for method in loader.getClass().getMethods()}:
+        raise IndexTablesError(f"the driver's class loader {loader.getClass().getName()} takes no classes at run time")
+    text = sources()
+    jar = _jar(text, version)
+    if not _whole(jar):
+        _write_jar(jar, _compiled(jvm, gateway, loader, text))
+    loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
+    return loader
+
+
+def new(jvm: Any, gateway: Any, loader: Any, name: str) -> Any:
+    """A new object of one of the connector's classes."""
+    nothing = gateway.new_array(jvm.java.lang.Class, 0), gateway.new_array(jvm.java.lang.Object, 0)
+    return loader.loadClass(name).getDeclaredConstructor(nothing[0]).newInstance(nothing[1])
+
+
+def has_class(loader: Any, name: str) -> bool:
+    """True if a class loader knows a class."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        loader.loadClass(name)
+    except Py4JJavaError as error:
+        if "ClassNotFoundException" in str(error.java_exception.getClass().getName()):
+            return False
+        raise
+    return True
+
+
+def _compiled(jvm: Any, gateway: Any, loader: Any, text: dict[str, str]) -> dict[str, bytes]:
+    """The class files of sources, by their path in a jar. Raises IndexTablesError."""
+    from py4j.protocol import Py4JJavaError
+
+    resource = jvm.org.codehaus.commons.compiler.util.resource
+    units = gateway.new_array(resource.Resource, len(text))
+    for number, (name, source) in enumerate(text.items()):
+        units[number] = resource.StringResource(name, source)
+    made = jvm.java.util.HashMap()
+    compiler = jvm.org.codehaus.janino.Compiler()
+    compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
+    compiler.setTargetVersion(_BYTECODE)
+    compiler.setClassFileCreator(resource.MapResourceCreator(made))
+    try:
+        compiler.compile(units)
+    except Py4JJavaError as error:
+        raise IndexTablesError(
+            f"the connector does not compile for this Spark: {error.java_exception.getMessage()}"
+        ) from error
+    return {str(name): bytes(made.get(name)) for name in made}
+
+
+def _whole(jar: Path) -> bool:
+    """True if a jar is there and every byte of it is as it was written: a full disk or a lost machine may leave a part of one."""
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            return archive.testzip() is None
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _write_jar(jar: Path, classes: dict[str, bytes]) -> None:
+    """Write a jar whole or not at all: another process may be writing the same one."""
+    handle, name = tempfile.mkstemp(dir=jar.parent, suffix=".jar.new")
+    with os.fdopen(handle, "wb") as sink, zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, code in sorted(classes.items()):
+            archive.writestr(path, code)
+        archive.writestr(_SERVICE, "indextables.Provider\n")
+    Path(name).replace(jar)
+
+
+def _jar(text: dict[str, str], version: str) -> Path:
+    said = hashlib.sha256(version.encode())
+    for name, source in text.items():
+        said.update(f"\n{name}\n{source}".encode())
+    return _directory() / f"connector-{version}-{said.hexdigest()[:32]}.jar"
+
+
+def _directory() -> Path:
+    """A directory that only this user can write to."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    path = home / "indextables" / "connector"
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.stat()
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="indextables-connector-"))
+    if found.st_uid == os.getuid() and found.st_mode & 0o777 == 0o700:
+        return path
+    return Path(tempfile.mkdtemp(prefix="indextables-connector-"))

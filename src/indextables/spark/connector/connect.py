@@ -1,0 +1,86 @@
+"""The connector is put into a session's driver: classes loaded, the Python side connected, all of it once for each JVM.
+
+`connect` raises IndexTablesError where a driver cannot have the connector; the caller then lets the pure Python source serve.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+from indextables.core import options as opt
+from indextables.core.errors import IndexTablesError
+from indextables.core.options import Options
+from indextables.core.runtime.process_state import ProcessLocal
+from indextables.spark.connector import classes
+from indextables.spark.connector.names import set_catalogs
+
+_SOURCE: Final = "org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource"
+
+
+class _Answering:
+    """The object that Java calls, kept for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self.kept: Any = None
+
+
+_KEPT: Final[ProcessLocal[_Answering]] = ProcessLocal(_Answering)
+
+
+def connect(session: Any) -> str:
+    """Put the connector into the driver of a session. Returns what the session lacks all the same, as text.
+
+    Raises IndexTablesError with the reason where the connector cannot be there.
+    """
+    context = driver_context(session)
+    switch = opt.CONNECTOR_ENABLED.key
+    if not Options({switch: str(session.conf.get(switch, "true"))})[opt.CONNECTOR_ENABLED]:
+        raise IndexTablesError(f"{switch} is false in this session")
+    try:
+        return _connect(context, session)
+    except IndexTablesError:
+        raise
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [""])[0]
+        raise IndexTablesError(f"the driver does not take the connector: {type(error).__name__}: {first}") from error
+
+
+def driver_context(session: Any) -> Any:
+    """The SparkContext of a driver that runs under this process. Raises IndexTablesError where there is none."""
+    from pyspark import SparkContext
+
+    if not type(session).__module__.startswith("pyspark.sql.connect."):
+        return session.sparkContext
+    context = SparkContext._active_spark_context  # noqa: SLF001 - pyspark has no public name for it
+    if context is None or "SPARK_LOCAL_REMOTE" not in os.environ:
+        raise IndexTablesError("the Connect server of this session was not started by this process")
+    return context
+
+
+def _connect(context: Any, session: Any) -> str:
+    from pyspark.java_gateway import ensure_callback_server_started
+    from pyspark.sql.udf import _wrap_function
+
+    from indextables.spark.connector.bridge import Answering
+    from indextables.spark.source import IndexTablesSource
+
+    jvm, gateway = context._jvm, context._gateway  # noqa: SLF001 - pyspark's own modules use these names
+    ensure_callback_server_started(gateway)
+    loader = classes.load(jvm, gateway, session.version)
+    state = _KEPT.value
+    if state.kept is None:
+        state.kept = Answering()
+    source = getattr(jvm, _SOURCE)(_wrap_function(context, IndexTablesSource))
+    classes.new(jvm, gateway, loader, "indextables.Python").connect(state.kept, source)
+    own = _java_session(context, session)
+    classes.new(jvm, gateway, loader, "indextables.Setup").session(own)
+    return set_catalogs(session, own)
+
+
+def _java_session(context: Any, session: Any) -> Any:
+    """The session in the driver: the session's own, or for a Connect client the one that its server begins sessions from."""
+    own = getattr(session, "_jsparkSession", None)
+    if own is not None:
+        return own
+    return context._jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get()  # noqa: SLF001 - as above

@@ -1,0 +1,124 @@
+package indextables;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
+import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
+import org.apache.spark.sql.connector.read.SupportsPushDownOffset;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
+import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * What Spark's planner wants of one read, gathered step by step. Spark makes a new planner for every query, so nothing of one query
+ * reaches another. Each step asks Python whether the table can do it.
+ */
+public class ReadPlanner implements ScanBuilder, SupportsPushDownV2Filters, SupportsPushDownRequiredColumns, SupportsPushDownLimit,
+        SupportsPushDownOffset, SupportsPushDownTopN, SupportsPushDownAggregates {
+    /** How a filter is answered: the table does not look at it, applies it roughly, or applies it exactly. */
+    private static final int UNSUPPORTED = 0;
+    private static final int EXACT = 2;
+
+    private final IndexTable table;
+    private final Map asked = new LinkedHashMap();
+    private Predicate[] pushed = new Predicate[0];
+    private boolean partial = false;
+
+    ReadPlanner(IndexTable table) {
+        this.table = table;
+        asked.put("table", table.handle);
+    }
+
+    public Predicate[] pushPredicates(Predicate[] predicates) {
+        List trees = Trees.list(predicates);
+        byte[] answers = Python.ask("filters", with("filters", trees))[0];
+        List applied = new ArrayList();
+        List taken = new ArrayList();
+        List left = new ArrayList();
+        for (int i = 0; i < predicates.length; i++) {
+            if (answers[i] != UNSUPPORTED) {
+                applied.add(trees.get(i));
+                taken.add(predicates[i]);
+            }
+            if (answers[i] != EXACT) left.add(predicates[i]);
+        }
+        asked.put("filters", applied);
+        asked.put("filtered_again", Boolean.valueOf(!left.isEmpty()));
+        pushed = (Predicate[]) taken.toArray(new Predicate[0]);
+        return (Predicate[]) left.toArray(new Predicate[0]);
+    }
+
+    public Predicate[] pushedPredicates() {
+        return pushed;
+    }
+
+    public void pruneColumns(StructType required) {
+        asked.put("columns", required.json());
+    }
+
+    public boolean supportCompletePushDown(Aggregation aggregation) {
+        return Python.yes(Python.ask("aggregate", with("aggregate", Trees.aggregation(aggregation, true)))[0]);
+    }
+
+    public boolean pushAggregation(Aggregation aggregation) {
+        Map m = Trees.aggregation(aggregation, supportCompletePushDown(aggregation));
+        if (!Python.yes(Python.ask("aggregate", with("aggregate", m))[0])) return false;
+        asked.put("aggregate", m);
+        return true;
+    }
+
+    public boolean pushLimit(int limit) {
+        return push("limit", Integer.valueOf(limit));
+    }
+
+    public boolean pushTopN(SortOrder[] orders, int limit) {
+        Map m = Python.question();
+        m.put("orders", Trees.list(orders));
+        m.put("rows", Integer.valueOf(limit));
+        return push("top", m);
+    }
+
+    public boolean pushOffset(int offset) {
+        if (!Python.yes(Python.ask("offset", with("offset", Integer.valueOf(offset)))[0])) return false;
+        asked.put("offset", Integer.valueOf(offset));
+        return true;
+    }
+
+    /** Two interfaces have a default for this method, so this class must say which one counts. */
+    public boolean isPartiallyPushed() {
+        return partial;
+    }
+
+    private boolean push(String what, Object value) {
+        byte[][] a = Python.ask(what, with(what, value));
+        if (!Python.yes(a[0])) return false;
+        asked.put(what, value);
+        partial = Python.yes(a[1]);
+        if (partial) asked.put("cut_again", Boolean.TRUE);
+        return true;
+    }
+
+    private Map with(String key, Object value) {
+        Map question = new LinkedHashMap(asked);
+        question.put(key, value);
+        return question;
+    }
+
+    public Scan build() {
+        byte[][] a = Python.ask("plan", new LinkedHashMap(asked));
+        StructType schema = (StructType) DataType.fromJson(Python.text(a[1]));
+        String description = Python.text(a[2]);
+        if (Python.yes(a[0])) return new LocalAnswer(asked, schema, description, a[3]);
+        return new TaskScan(table, asked, schema, description, Python.number(a[3]), Python.number(a[4]), Python.yes(a[5]));
+    }
+}

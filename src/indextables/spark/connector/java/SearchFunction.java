@@ -1,0 +1,62 @@
+package indextables;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+
+/** A search of one column, as a condition. Only an index can answer it: Spark hands it over, or the query is refused. */
+public class SearchFunction implements ScalarFunction {
+    private final String name;
+    private final DataType[] types;
+
+    SearchFunction(String name, DataType[] types) {
+        this.name = name;
+        this.types = types;
+    }
+
+    public DataType[] inputTypes() {
+        return types;
+    }
+
+    public DataType resultType() {
+        return DataTypes.BooleanType;
+    }
+
+    public String name() {
+        return name;
+    }
+
+    public String canonicalName() {
+        return "indextables." + name;
+    }
+
+    public boolean isResultNullable() {
+        return true;
+    }
+
+    public boolean isDeterministic() {
+        return true;
+    }
+
+    /** Spark asks what the condition is for nulls, to simplify outer joins. Nothing is known of any other value here. */
+    public Object produceResult(InternalRow row) {
+        if (row.isNullAt(0)) return null;
+        throw new IllegalArgumentException(misplaced());
+    }
+
+    /** What to say where a search stands at a place that no index can answer. */
+    String misplaced() {
+        return "indextables: " + name + "(…) can only be a condition on a column of an indextables table, in WHERE, in ON or in a DataFrame's "
+            + "where; here Spark would have to compute it for rows that come from elsewhere, or beside a condition that only Spark computes: "
+            + "move it to the WHERE clause of its table, or write both conditions as searches or plain comparisons";
+    }
+
+    public boolean equals(Object other) {
+        return other instanceof SearchFunction && ((SearchFunction) other).name.equals(name);
+    }
+
+    public int hashCode() {
+        return name.hashCode();
+    }
+}

@@ -1,0 +1,59 @@
+package indextables;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SessionState;
+
+/**
+ * Infix searches for a session's parser. Spark's own parser is asked first: a text that Spark understands means what it means to Spark.
+ * A proxy, because the interface has other methods in each version of Spark.
+ */
+public class SearchParser implements InvocationHandler {
+    private final ParserInterface own;
+
+    private SearchParser(ParserInterface own) {
+        this.own = own;
+    }
+
+    /** Put in front of a session's parser. Twice is once. */
+    static void install(SparkSession spark) throws Exception {
+        SessionState state = spark.sessionState();
+        Field field = SessionState.class.getDeclaredField("sqlParser");
+        field.setAccessible(true);
+        Object parser = field.get(state);
+        if (Proxy.isProxyClass(parser.getClass()) && Proxy.getInvocationHandler(parser) instanceof SearchParser) return;
+        Class[] kinds = {ParserInterface.class};
+        field.set(state, Proxy.newProxyInstance(SearchParser.class.getClassLoader(), kinds, new SearchParser((ParserInterface) parser)));
+    }
+
+    public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+        try {
+            return method.invoke(own, arguments);
+        } catch (InvocationTargetException e) {
+            String calls = asCalls(arguments);
+            if (calls == null) throw e.getCause();
+            Object[] again = (Object[]) arguments.clone();
+            again[0] = calls;
+            try {
+                return method.invoke(own, again);
+            } catch (InvocationTargetException second) {
+                throw second.getCause();
+            }
+        }
+    }
+
+    /** The text with infix searches as calls; null where there are none. */
+    private static String asCalls(Object[] arguments) {
+        if (arguments == null || arguments.length == 0 || !(arguments[0] instanceof String)) return null;
+        String sql = (String) arguments[0];
+        if (!SearchWords.mentioned(sql)) return null;
+        String calls = SearchWords.asCalls(sql);
+        return calls.equals(sql) ? null : calls;
+    }
+}

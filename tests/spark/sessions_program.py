@@ -1,0 +1,164 @@
+"""Sessions of one process, one after the other: before install, switched off, connected, new, stopped and begun again.
+
+python sessions_program.py DIRECTORY
+
+Writes what each step found to found.json. A process of its own, because a JVM that has the connector's classes keeps them.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from indextables import Table
+from indextables.spark import install
+from indextables.spark.connector import classes
+from indextables.spark.session import status
+
+SPLITS, ROWS, THREADS, QUESTIONS = 4, 20_000, 8, 300
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.log.level": "WARN",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+SWITCH = "spark.indextables.connector.enabled"
+TASKS = {"spark.indextables.read.local.enabled": "false", "spark.indextables.read.splitsPerTask": "1"}
+
+
+def create_wide(url: str) -> None:
+    """One split with 40 MB of rows: more than the pipe between a worker and Spark holds."""
+    table = Table.create(url, pa.schema([("id", pa.int64()), ("pad", pa.binary())]))
+    table.append(pa.table({"id": range(ROWS), "pad": [b"x" * 2_000] * ROWS}))
+
+
+def create(url: str) -> None:
+    table = Table.create(url, pa.schema([("id", pa.int64()), ("word", pa.string())]))
+    for number in range(SPLITS):
+        ids = range(number * ROWS, number * ROWS + ROWS)
+        table.append(pa.table({"id": ids, "word": [f"word {row % 10} and more of the line {row}" for row in ids]}))
+
+
+def begin(home: Path, **settings: str) -> SparkSession:
+    builder = SparkSession.builder.master("local[2]").config("spark.local.dir", str(home / "local"))
+    for key, value in {**SETTINGS, "spark.sql.warehouse.dir": str(home / "warehouse"), **settings}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def load(spark: SparkSession, url: str, **options: str) -> DataFrame:
+    return spark.read.format("indextables").options(**options).load(url)
+
+
+def asked(spark: SparkSession, url: str) -> dict[str, Any]:
+    """What a session says of a table, and who answers."""
+    df = load(spark, url)
+    few = df.where("id = 77").select("id")
+    plan = few._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    return {
+        "serving": status(spark).serving,
+        "filtered": [row.id for row in few.collect()],
+        "again": df.count(),
+        "by": next(name for name in ("LocalTableScan", "BatchScan") if name in plan),
+        "filter": "Filter" in plan,
+    }
+
+
+def at_once(spark: SparkSession, url: str) -> list[Any]:
+    """Threads that ask one DataFrame different things: what each of them got wrong."""
+    frames = [load(spark, url), load(spark, url, **TASKS)]
+    wrong: list[Any] = []
+
+    def ask(number: int) -> None:
+        try:
+            for turn, df in enumerate(frames * 2):
+                low = number * 1000 + turn * 10
+                found = df.where(f"id >= {low} AND id < {low + number + 1}").select("id").collect()
+                if sorted(row.id for row in found) != list(range(low, low + number + 1)):
+                    wrong.append([number, turn, len(found)])
+                if df.where(f"word LIKE 'word {number}%'").count() != SPLITS * ROWS // 10:
+                    wrong.append([number, turn, "count"])
+        except Exception as error:
+            wrong.append([number, str(error)[:300]])
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return wrong
+
+
+def kept(spark: SparkSession, url: str) -> dict[str, Any]:
+    """How many objects both sides keep for each other before and after many questions."""
+    gateway = spark.sparkContext._gateway
+
+    def objects() -> tuple[int, int]:
+        gc.collect()
+        return len(gateway.gateway_property.pool), int(gateway.jvm.java.lang.Thread.activeCount())
+
+    df = load(spark, url)
+    for number in range(20):
+        df.where(f"id = {number}").collect()
+    before = objects()
+    wrong = [number for number in range(QUESTIONS) if df.where(f"id = {number}").count() != 1]
+    after = objects()
+    return {"wrong": wrong, "callbacks": [before[0], after[0]], "threads": [before[1], after[1]]}
+
+
+def abandoned(spark: SparkSession, url: str) -> dict[str, Any]:
+    """Readers that Spark leaves early, because it has its rows. A task gives no more rows than the limit says."""
+    df = load(spark, url, **TASKS)
+    df.show(3)
+    df.createOrReplaceTempView("lines")
+    limited = [len(spark.sql(f"SELECT * FROM lines LIMIT {rows}").collect()) for rows in (1, 50)]
+    return {"taken": len(df.where("id >= 10").take(5)), "limited": limited, "first": df.first().id}
+
+
+def main() -> None:
+    home = Path(sys.argv[1])
+    url = str(home / "table")
+    create(url)
+    create_wide(f"{url}-wide")
+    found: dict[str, Any] = {}
+
+    def step(name: str, do: Callable[[], Any]) -> None:
+        found[name] = do()
+        (home / "found.json").write_text(json.dumps(found))
+
+    spark = begin(home)
+    step("without_install", lambda: asked(spark, url))
+    spark.conf.set(SWITCH, "false")
+    step("switched_off", lambda: asked(install(spark), url))
+    spark.conf.set(SWITCH, "true")
+    classes._jar(classes.sources(), spark.version).write_bytes(b"PK\3\4 and then the disk was full")
+    step("connected", lambda: asked(install(spark), url))
+    other = spark.newSession()
+    step("new_session", lambda: asked(other, url))
+    step("new_session_installed", lambda: asked(install(other), url))
+    step("at_once", lambda: at_once(spark, url))
+    step("kept", lambda: kept(spark, url))
+    step("abandoned", lambda: abandoned(spark, f"{url}-wide"))
+    spark.stop()
+    again = begin(home)
+    step("begun_again", lambda: asked(again, url))
+    step("begun_again_installed", lambda: asked(install(again), url))
+    step("by_tasks_again", lambda: load(again, url, **TASKS).where("id < 5").count())
+    again.stop()
+
+
+if __name__ == "__main__":
+    main()
