@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from forked import ALONE, run_alone
 from sim.report import pytest_terminal_summary
 
 settings.register_profile("fixed", derandomize=True)
@@ -34,6 +35,15 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(100_000, 50, 100)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Tests with the mark `own_process` run in a fresh interpreter; all others as ever."""
+    if pyfuncitem.get_closest_marker("own_process") is None or os.environ.get(ALONE):
+        return None
+    run_alone(pyfuncitem)
+    return True
+
+
 @pytest.fixture
 def temporary_files_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
     """`temporary_files_in(directory)`: temporary files go there for the rest of the test."""
@@ -44,4 +54,4 @@ def temporary_files_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None
     return go_to
 
 
-__all__ = ["pytest_collection_finish", "pytest_terminal_summary"]
+__all__ = ["pytest_collection_finish", "pytest_pyfunc_call", "pytest_terminal_summary"]

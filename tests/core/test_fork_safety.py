@@ -191,6 +191,7 @@ def table(tmp_path: Path) -> Table:
     return table
 
 
+@pytest.mark.own_process
 def test_no_lock_hangs_a_forked_child(table: Table) -> None:
     del table
     found = locks(modules())
@@ -214,6 +215,7 @@ def test_no_lock_hangs_a_forked_child(table: Table) -> None:
     assert hanging == ""
 
 
+@pytest.mark.own_process
 def test_a_forked_child_answers_and_appends_while_threads_of_its_parent_hold_all_locks(table: Table) -> None:
     place = table.url
 

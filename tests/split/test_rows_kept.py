@@ -37,6 +37,7 @@ def test_projections_are_bounded(tmp_path: Path) -> None:
         assert len(split.parts.adapter._projections) <= projection._MOST_PROJECTIONS
 
 
+@pytest.mark.own_process
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_child_does_not_wait_for_locks_of_its_parent(tmp_path: Path) -> None:
     """Another thread may hold them at the moment of the fork, and does not exist in the child."""
