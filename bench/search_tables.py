@@ -318,6 +318,7 @@ def _load(subject: str) -> None:
     if subject == LANCE:
         import lance.query  # noqa: F401
     if subject == OURS:
+        from indextables.split.query import bind, parse  # noqa: F401
         from indextables.table.read import search  # noqa: F401
 
 

@@ -1,8 +1,8 @@
 """Forked children, as a test needs them: a child never outlives its test, and never goes on with the tests of its parent.
 
-A fork copies one thread. A lock inside a native library that another thread holds at that moment stays held in the child for ever,
-and no code of ours can renew it. A process that has run thousands of tests has such threads. So a test whose child calls a native
-library has the mark `own_process`: the test runs alone in a fresh interpreter, where only the threads of the test exist.
+A fork copies one thread. A lock inside a native library that another thread holds at that moment stays held in the child for
+ever, and no code of ours can renew it. A process that has run thousands of tests has such threads. So a test whose child calls
+a native library has the mark `own_process`: the test runs alone in a fresh interpreter, where only the threads of the test exist.
 """
 
 from __future__ import annotations

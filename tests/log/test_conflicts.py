@@ -144,6 +144,8 @@ APPEND = Change(adds=NEW)
 OVERWRITE = Change(adds=NEW, replace=Replace())
 REPLACE_DAY_1 = Change(adds=NEW, replace=DAY_1)
 DROP_DAY_1 = Change(replace=DAY_1)
+RECOMPUTED = Change(adds=NEW, replace=Replace(computed_from=True))
+RECOMPUTED_DAY_1 = Change(adds=NEW, replace=replace(DAY_1, computed_from=True))
 REMOVE_A = Change(removes=("a",))
 MERGE = Change(rewrites=(GROUP_AB, GROUP_C))
 UPDATE = Change(metadata=MetadataUpdate(properties={"team": "x"}))
@@ -251,6 +253,29 @@ CASES = [
         "new",
     ),
     case("replaceWhere, a null partition", REPLACE_DAY_1, lambda s: won(s, adds=(add("n"),)), "a b", "new"),
+    case("overwrite with what was computed from it, nobody", RECOMPUTED, nobody, "a b c", "new"),
+    case("overwrite with what was computed from it, an empty version", RECOMPUTED, lambda s: won(s), "a b c", "new"),
+    refused(
+        "overwrite with what was computed from it, append", RECOMPUTED, theirs_added, FilesChanged, "and 1 of the files"
+    ),
+    refused("overwrite with what was computed from it, removal", RECOMPUTED, a_removed, FilesChanged, "version 1,"),
+    refused(
+        "overwrite with what was computed from it, overwrite", RECOMPUTED, all_removed, FilesChanged, "4 of the files"
+    ),
+    refused(
+        "replaceWhere with what was computed from it, append inside",
+        RECOMPUTED_DAY_1,
+        theirs_added,
+        FilesChanged,
+        "1 of the files",
+    ),
+    case(
+        "replaceWhere with what was computed from it, append outside",
+        RECOMPUTED_DAY_1,
+        lambda s: won(s, adds=(add("d", partition_values={"day": "3"}),)),
+        "a b",
+        "new",
+    ),
     case("drop partitions, append inside", DROP_DAY_1, theirs_added, "a b theirs"),
     case("drop partitions, all gone", DROP_DAY_1, lambda s: won(s, removes=tuple(map(RemoveAction, "abc")))),
     case("removal, nobody", REMOVE_A, nobody, "a"),

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+from indextables.core.errors import IndexTablesError
+from indextables.spark import install, status
+from indextables.spark.connector import connect
 from spark.write_support import program_environment
 
 pytestmark = pytest.mark.spark
@@ -77,3 +82,29 @@ def test_a_session_that_is_begun_after_the_last_one_was_stopped(found: dict[str,
     assert found["begun_again_installed"] == BY_DRIVER | {"serving": "connector"}
     assert found["by_tasks_again"] == 5
     assert "replaced a previously registered function" not in found["printed"], "install twice is install once"
+
+
+def test_a_connector_that_does_not_compile_is_a_warning(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The slower source serves then, and nobody asked for that."""
+
+    def fails(*_: object) -> str:
+        raise IndexTablesError("the connector does not compile for this Spark: no such method")
+
+    monkeypatch.setattr(connect, "_connect", fails)
+    other = spark.newSession()
+    with caplog.at_level(logging.WARNING, "indextables"):
+        install(other)
+    assert "not handed to tables in this session: the connector does not compile" in caplog.text
+    monkeypatch.undo()
+    install(other)
+    assert status(other).serving == "connector"
+
+
+def test_a_connector_that_was_switched_off_is_none(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    other = spark.newSession()
+    other.conf.set("spark.indextables.connector.enabled", "false")
+    with caplog.at_level(logging.WARNING, "indextables"):
+        install(other)
+    assert caplog.text == ""

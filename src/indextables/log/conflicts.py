@@ -6,7 +6,8 @@ snapshot that an attempt would follow, or raises a conflict that has a name:
 
     mine                      against what won since `read`
     append                    passes, whatever data won
-    overwrite, replaceWhere   recomputes what it removes
+    overwrite, replaceWhere   recomputes what it removes; FilesChanged if its rows were computed from the files that it replaces
+                              and these are other files now
     removal of named files    FilesChanged if one is not live any more
     rewrite (merge)           stays if all its sources are live; none stays: no commit
     metadata                  MetadataChanged after any other change of metadata
@@ -61,6 +62,9 @@ class Replace:
     """Remove what is live at the commit's own version: everything, or the partitions that `where` selects."""
 
     where: Predicate | None = None
+    computed_from: bool = False
+    """True if the new rows were computed from the files that they replace: other files there are a conflict, or the rows that
+    somebody else added meanwhile would be lost."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,8 @@ def decide(change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> De
         if latest is not None and latest.version >= change.txn.version:
             return Decision(None, f"batch {change.txn.version} of {change.txn.app_id} is in the table already")
     check_metadata(change, read.metadata, current.metadata, read.url)
+    if change.replace is not None and change.replace.computed_from:
+        _check_unchanged(change.replace, read, current)
     removes = [(path, change.data_change) for path in _removes(change, current)]
     adds = [_marked(add, data_change=change.data_change) for add in change.adds]
     if change.rewrites:
@@ -168,6 +174,19 @@ def _removes(change: Change, current: Snapshot) -> list[str]:
         named = set(removes)
         removes += [path for path in _replaced(change.replace, current) if path not in named]
     return removes
+
+
+def _check_unchanged(replace: Replace, read: Snapshot, current: Snapshot) -> None:
+    """Raise FilesChanged if the files that a change replaces are not those that its rows were computed from."""
+    changed = set(_replaced(replace, read)) ^ set(_replaced(replace, current))
+    if changed:
+        raise FilesChanged(
+            f"table {current.url}: the new rows were computed from version {read.version}, and {len(changed)} of the files "
+            f"that they replace came or went until version {current.version}: nothing was replaced; read the table again and "
+            "overwrite again",
+            url=current.url,
+            paths=sorted(changed),
+        )
 
 
 def _replaced(replace: Replace, current: Snapshot) -> list[str]:

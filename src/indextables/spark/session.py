@@ -94,14 +94,18 @@ _STATUS: Final[ProcessLocal[WeakKeyDictionary[Any, Status]]] = ProcessLocal(Weak
 
 
 def _connected(session: Any) -> Status:
-    """Put the connector into the session's driver, if the driver takes it."""
-    from indextables.spark.connector.connect import connect
+    """Put the connector into the session's driver, if the driver takes it. A warning says where it should and does not."""
+    from indextables.spark.connector.connect import connect, unwanted
 
+    reason = unwanted(session)
+    if reason:
+        return Status("python source", reason)
     try:
         missing = connect(session)
         took = f"the driver of Spark {session.version} took it"
         return Status("connector", f"{took}; {missing}" if missing else took)
     except IndexTablesError as error:
+        _log.warning("indextables: filters and searches in SQL are not handed to tables in this session: %s", error)
         return Status("python source", str(error))
 
 

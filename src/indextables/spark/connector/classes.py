@@ -9,8 +9,10 @@ nothing.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
 import tempfile
 import zipfile
 from importlib.resources import files
@@ -125,7 +127,12 @@ def _directory() -> Path:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.stat()
     except OSError:
-        return Path(tempfile.mkdtemp(prefix="indextables-connector-"))
-    if found.st_uid == os.getuid() and found.st_mode & 0o777 == 0o700:
-        return path
-    return Path(tempfile.mkdtemp(prefix="indextables-connector-"))
+        return _own_directory()
+    return path if found.st_uid == os.getuid() and found.st_mode & 0o777 == 0o700 else _own_directory()
+
+
+def _own_directory() -> Path:
+    """A new directory that goes when the process ends, and the driver with it."""
+    path = Path(tempfile.mkdtemp(prefix="indextables-connector-"))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path

@@ -33,17 +33,24 @@ def connect(session: Any) -> str:
 
     Raises IndexTablesError with the reason where the connector cannot be there.
     """
-    context = driver_context(session)
-    switch = opt.CONNECTOR_ENABLED.key
-    if not Options({switch: str(session.conf.get(switch, "true"))})[opt.CONNECTOR_ENABLED]:
-        raise IndexTablesError(f"{switch} is false in this session")
     try:
-        return _connect(context, session)
+        return _connect(driver_context(session), session)
     except IndexTablesError:
         raise
     except Exception as error:
         first = (str(error).strip().splitlines() or [""])[0]
         raise IndexTablesError(f"the driver does not take the connector: {type(error).__name__}: {first}") from error
+
+
+def unwanted(session: Any) -> str:
+    """Why the connector is not even tried in a session: somebody switched it off, or the driver is elsewhere. Else empty."""
+    try:
+        driver_context(session)
+    except IndexTablesError as error:
+        return str(error)
+    switch = opt.CONNECTOR_ENABLED.key
+    wanted = Options({switch: str(session.conf.get(switch, "true"))})[opt.CONNECTOR_ENABLED]
+    return "" if wanted else f"{switch} is false in this session"
 
 
 def driver_context(session: Any) -> Any:

@@ -95,13 +95,14 @@ def begin(asked: Mapping[str, Any]) -> list[bytes]:
     def plan(request: WriteRequest, schema_json: str) -> WriteJob:
         if renews:
             try:
-                return begin_replace(
+                job = begin_replace(
                     request.url,
                     schema_json,
                     request.options,
                     partition_by=request.partition_by or (),
                     properties=own,
                 )
+                return replace(job, read_version=_read_version(asked, job))
             except TableNotFound:
                 if purpose == "replace":
                     raise
@@ -115,12 +116,30 @@ def begin(asked: Mapping[str, Any]) -> list[bytes]:
             txn=request.txn,
             properties=own,
         )
-        return replace(job, new_only=purpose in ("create", "create_or_replace") or mode in ("error", "ignore"))
+        job = replace(job, new_only=purpose in ("create", "create_or_replace") or mode in ("error", "ignore"))
+        return replace(job, read_version=_read_version(asked, job))
 
     writer = BatchWriter(schema, options, replaces != "nothing", plan)
     writer.ignores = mode == "ignore"
     pickler: Callable[[Any], bytes] = CloudPickleSerializer().dumps
     return [pickler((WriteBatches(writer), StructType([StructField("message", BinaryType())]))), pickler(writer)]
+
+
+def _read_version(asked: Mapping[str, Any], job: WriteJob) -> int | None:
+    """The version of the written table that the query reads; None where the query does not read it, or names an older version.
+
+    A query that reads version 3 on purpose restores it: what others did since then is what the caller wants to be gone.
+    """
+    if job.mode == "append" or not job.metadata.id:
+        return None
+    tables = [TableText.decode(text) for text in asked.get("reads", ())]
+    travels = {"versionasof", "timestampasof"}
+    read = [
+        table.version
+        for table in tables
+        if table.table_id == job.metadata.id and not travels & {key.lower() for key, _ in table.options}
+    ]
+    return min((version for version in read if version is not None), default=None)
 
 
 def _options(asked: Mapping[str, Any]) -> dict[str, Any]:

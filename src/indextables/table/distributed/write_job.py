@@ -42,6 +42,7 @@ from indextables.core.types import spark_json_to_arrow
 from indextables.log.actions import AddAction, MetadataAction, TxnAction
 from indextables.log.commit import Committed
 from indextables.log.conflicts import Change, MetadataUpdate, Replace, check_metadata
+from indextables.log.history import open_at
 from indextables.log.table_log import TableLog
 from indextables.table.build.directories import Directories
 from indextables.table.build.incoming_rows import rows_in
@@ -98,6 +99,9 @@ class WriteJob:
     """Whether it is an error when somebody else creates the table meanwhile."""
     renewed: MetadataUpdate | None = None
     """The columns and properties that the commit gives the table, if the write replaces the table and not its rows alone."""
+    read_version: int | None = None
+    """The version of the table that the new rows were computed from, if they replace rows of the same table: a commit by others
+    to what is replaced is then a conflict."""
     upload_prefix: str = ""
     """What the names of all uploads of this write begin with, if the table is still to be created."""
     directories_before: Directories | None = None
@@ -173,7 +177,7 @@ class WriteJob:
     def _table(self) -> TableHandle:
         """The table as it is now, still the one that was planned on. A table that does not exist is created."""
         if self.metadata.id:
-            handle = open_table_of(self.log)
+            handle = TableHandle(self.log, open_at(self.log, version=self.read_version))
             if handle.table_id != self.metadata.id:
                 raise TableReplaced(
                     f"table {self.log.url} was dropped and created again while it was written to; write again",
@@ -196,9 +200,10 @@ class WriteJob:
             return None
         replaced = None
         if self.mode == "overwrite":
-            replaced = Replace(self.where)
+            replaced = Replace(self.where, self.read_version is not None)
         elif self.mode == "dynamic" and adds:
-            replaced = Replace(partitions_of([add.partition_values for add in adds], handle.snapshot))
+            partitions = partitions_of([add.partition_values for add in adds], handle.snapshot)
+            replaced = Replace(partitions, self.read_version is not None)
         if not adds and replaced is None and self.txn is None:
             return None
         return Change(adds=tuple(adds), replace=replaced, metadata=self.renewed, txn=self.txn)

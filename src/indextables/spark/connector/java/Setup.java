@@ -1,6 +1,7 @@
 package indextables;
 
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry$;
+import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.collection.immutable.Seq;
 
@@ -9,27 +10,20 @@ public class Setup {
     public Setup() {}
 
     public void session(SparkSession spark) throws Exception {
-        addRowChanges(spark);
-        addLastRule(spark);
+        add(spark, new RowChanges());
+        add(spark, new WriteReads());
+        add(spark, new LastRule()); // replaces tables by their rows, so all others come before
         SearchFunctions.register(FunctionRegistry$.MODULE$.builtin());
         SearchFunctions.register(spark.sessionState().functionRegistry());
         SearchParser.install(spark);
     }
 
-    /** Before the last rule, which replaces tables by their rows. */
-    private static void addRowChanges(SparkSession spark) {
+    /** Add a rule to those that the optimizer applies last, unless the session has it. */
+    private static void add(SparkSession spark, Rule rule) {
         Seq rules = spark.experimental().extraOptimizations();
         for (int i = 0; i < rules.length(); i++) {
-            if (rules.apply(i) instanceof RowChanges) return;
+            if (rules.apply(i).getClass() == rule.getClass()) return;
         }
-        spark.experimental().extraOptimizations_$eq((Seq) rules.prepended(new RowChanges()));
-    }
-
-    private static void addLastRule(SparkSession spark) {
-        Seq rules = spark.experimental().extraOptimizations();
-        for (int i = 0; i < rules.length(); i++) {
-            if (rules.apply(i) instanceof LastRule) return;
-        }
-        spark.experimental().extraOptimizations_$eq((Seq) rules.appended(new LastRule()));
+        spark.experimental().extraOptimizations_$eq((Seq) rules.appended(rule));
     }
 }

@@ -26,12 +26,18 @@ public class TableWrite implements WriteBuilder, SupportsOverwriteV2, SupportsDy
     private final String purpose;
     private String replaces = "nothing";
     private List filters = new ArrayList();
+    private List reads = new ArrayList();
     private byte[] writer;
 
     TableWrite(IndexTable table, LogicalWriteInfo info, String purpose) {
         this.table = table;
         this.info = info;
         this.purpose = purpose;
+    }
+
+    /** The tables of ours that the query of this write reads. */
+    void reads(List handles) {
+        reads = handles;
     }
 
     public WriteBuilder truncate() {
@@ -75,6 +81,7 @@ public class TableWrite implements WriteBuilder, SupportsOverwriteV2, SupportsDy
         question.put("replaces", replaces);
         question.put("filters", filters);
         question.put("purpose", purpose);
+        question.put("reads", reads);
         byte[][] a = Python.ask("write", question);
         writer = a[1];
         return new PythonBatchWriterFactory(Python.source(), a[0], info.schema(), Option.empty(), Option.empty());
