@@ -199,6 +199,11 @@ def _nothing(subject: str, _search: Search | None) -> Callable[[], Any]:
     return lambda: _open["spark"].read.format("nothing").load().toArrow()
 
 
+def _count_all(subject: str, _search: Search | None) -> Callable[[], Any]:
+    """As the other counts: one row, collected."""
+    return lambda: _sql("SELECT count(*) FROM {t}", subject).collect()[0][0]
+
+
 def _natural(text: str) -> Callable[[str, Search | None], Callable[[], Any]]:
     """A question in SQL, of which the rows arrive as Arrow."""
     return lambda subject, search: lambda: _sql(text, subject, search).toArrow()
@@ -210,7 +215,6 @@ NATURAL = {
     "point": "SELECT * FROM {t} WHERE id = 77777",
     "day": f"SELECT id, status FROM {{t}} WHERE {PARTITION} = '2026-03-03'",
     "limit": "SELECT * FROM {t} LIMIT 20",
-    "count all": "SELECT count(*) FROM {t}",
     "join": "SELECT t.id, t.status FROM {t} t JOIN keys ON t.id = keys.id",
     "other": "SELECT count(*) FROM keys WHERE id > 5",
 }
@@ -220,6 +224,7 @@ _VERBS = {
     **{name: _natural(text) for name, text in NATURAL.items()},
     "fetch": _fetch,
     "count": _count,
+    "count all": _count_all,
     "scan": _scan,
     "plan all": _plan_all,
     "plan day": _plan_day,
@@ -243,6 +248,8 @@ def answer(verb: str, subject: str, search: Search) -> Any:
 def values(verb: str, subject: str, search: Search | None) -> list[tuple[str, ...]]:
     """All values of an answer as texts, in an order of their own: Spark takes a partition of Parquet files for a date."""
     found = _VERBS[verb](subject, search)()
+    if isinstance(found, int):
+        return [(str(found),)]
     return sorted(tuple(str(value) for value in row.values()) for row in found.to_pylist())
 
 

@@ -549,3 +549,27 @@ def test_opening_a_table_loads_no_engine() -> None:
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_first_rows_are_read_by_their_numbers(url: str) -> None:
+    """Across splits and partitions, as a scan of everything gives them."""
+    table = Table.create(url, SCHEMA, partition_by=["day"])
+    for start in range(0, 150, 50):
+        table.append(log_rows(start, 50))
+    every = table.scan().read_all()
+    for limit in (0, 1, 7, 40, 41, 99, every.num_rows, every.num_rows + 5):
+        found = table.scan(limit=limit).read_all()
+        assert str(found.to_pylist()) == str(every.slice(0, limit).to_pylist())  # as texts, because of NaN
+    assert table.scan(columns=[], limit=4).read_all().num_rows == 4
+
+
+def test_first_rows_before_a_split_that_is_gone(tmp_path: Path) -> None:
+    """The rows before the split come; the split is an error in its turn."""
+    table = Table.create(tmp_path / "table", SCHEMA)
+    for start in (0, 10):
+        table.append(log_rows(start, 10))
+    _, second = table.files().column("path").to_pylist()
+    (tmp_path / "table" / second).unlink()
+    assert table.scan(columns=["id"], limit=10).read_all().column("id").to_pylist() == list(range(10))
+    with pytest.raises(SplitError, match=second):
+        table.scan(limit=11).read_all()

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from indextables.core.errors import SplitError, StorageError
@@ -24,6 +25,8 @@ from indextables.table.read.split_readers import split_readers
 
 _SEARCHED_AHEAD: Final = 64
 """Splits whose rows are located before the first row is read: locating and reading in turns takes up to a quarter more time."""
+_FIRST_ROWS: Final = 10_000
+"""At most so many first rows are read by their numbers: a scan decodes a block of every column before it gives its first row."""
 _AHEAD_BYTES: Final = 1 << 28
 """Bytes of rows that are read before the caller asks for them, at most 256 MiB over all threads."""
 
@@ -57,7 +60,11 @@ def scan(handle: TableHandle, request: ReadRequest) -> pa.RecordBatchReader:
     schema = pa.schema([handle.schema.field(name) for name in request.columns])
     filtered = where is not None or bound is not None
     files = plan.files
-    starts = _starts(split_readers(handle, files), schema, where, bound, files.num_rows if filtered else 0)
+    splits = split_readers(handle, files)
+    if not filtered and request.last is not None and request.last <= _FIRST_ROWS:
+        starts = _first_rows(splits, schema, request.last)
+    else:
+        starts = _starts(splits, schema, where, bound, files.num_rows if filtered else 0)
     batches = in_order(
         starts,
         threads=reading_threads(handle),
@@ -91,6 +98,24 @@ def _starts(
     if unlocated is not None:
         yield partial(unlocated.scan, names, where, bound)
     yield from (partial(split.scan, names, where, bound) for split in splits)
+
+
+def _first_rows(splits: Iterator[SplitReader], schema: pa.Schema, last: int) -> Iterator[Start[pa.RecordBatch]]:
+    """Streams of the first `last` rows, and no stream of a split that has none of them.
+
+    A split that cannot be read is an error in its turn, after the rows before it have been read.
+    """
+    names = list(schema.names)
+    for split in splits:
+        if last <= 0:
+            return
+        try:
+            rows = min(last, split.footer.rows)
+        except (SplitError, StorageError):
+            yield partial(split.scan, names)
+            continue
+        last -= rows
+        yield partial(split.rows, names, RowNumbers(np.arange(rows, dtype=np.int64), TRUE, "footer"))
 
 
 def _is_small_result(located: Sequence[_LocatedRows]) -> bool:

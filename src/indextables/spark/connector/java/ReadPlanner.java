@@ -33,6 +33,8 @@ public class ReadPlanner implements ScanBuilder, SupportsPushDownV2Filters, Supp
     private final Map asked = new LinkedHashMap();
     private Predicate[] pushed = new Predicate[0];
     private boolean partial = false;
+    private String lastKey;
+    private boolean lastComplete = false;
 
     ReadPlanner(IndexTable table) {
         this.table = table;
@@ -66,14 +68,24 @@ public class ReadPlanner implements ScanBuilder, SupportsPushDownV2Filters, Supp
         asked.put("columns", required.json());
     }
 
+    /** Spark asks this more than once for one aggregate, and then pushes it: Python is asked once. */
     public boolean supportCompletePushDown(Aggregation aggregation) {
-        return Python.yes(Python.ask("aggregate", with("aggregate", Trees.aggregation(aggregation, true)))[0]);
+        Map whole = Trees.aggregation(aggregation, true);
+        String key = TaskScan.key(whole);
+        if (!key.equals(lastKey)) {
+            lastKey = key;
+            lastComplete = Python.yes(Python.ask("aggregate", with("aggregate", whole))[0]);
+        }
+        return lastComplete;
     }
 
     public boolean pushAggregation(Aggregation aggregation) {
-        Map m = Trees.aggregation(aggregation, supportCompletePushDown(aggregation));
-        if (!Python.yes(Python.ask("aggregate", with("aggregate", m))[0])) return false;
-        asked.put("aggregate", m);
+        Map taken = Trees.aggregation(aggregation, true);
+        if (!supportCompletePushDown(aggregation)) {
+            taken = Trees.aggregation(aggregation, false);
+            if (!Python.yes(Python.ask("aggregate", with("aggregate", taken))[0])) return false;
+        }
+        asked.put("aggregate", taken);
         return true;
     }
 
