@@ -9,6 +9,7 @@ worker_python.py  the Python that Spark's workers run
 source.py         the data source that Spark calls for `format("indextables")`
 tasks.py          calls that run on executors
 errors.py         in a worker: our errors leave it as one line
+worker_garbage.py in a worker: the garbage collector leaves alone what is loaded
 worker_errors.py  on the driver: our errors are found again in the text that Spark made of them
 reading/          options, filters, types and tasks of a read
 writing/          options, tasks and the commit of a write

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from indextables.core.errors import IndexTablesError
+from indextables.spark.worker_garbage import in_worker
 
 _HIDE = "SPARK_HIDE_TRACEBACK"
 
@@ -22,6 +23,6 @@ def one_line() -> Iterator[None]:
     try:
         yield
     except IndexTablesError:
-        if "PYTHON_WORKER_FACTORY_SECRET" in os.environ or "PYTHON_WORKER_FACTORY_SOCK_DIR" in os.environ:
+        if in_worker():
             os.environ[_HIDE] = "1"
         raise

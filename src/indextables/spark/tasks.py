@@ -16,6 +16,7 @@ import pyarrow as pa
 from indextables.core.runtime.threads import IO
 from indextables.spark.errors import one_line
 from indextables.spark.worker_errors import plainly
+from indextables.spark.worker_garbage import light_collections
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,8 +69,8 @@ class _Calls:
         self._texts = texts
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
+        for number in (number for batch in numbers for number in batch.column(0).to_pylist()):
+            with light_collections():
                 with one_line():
                     answer = pickle.loads(self._texts[number])()  # noqa: S301 - from our own driver
                 columns = [pa.array([number], pa.int64()), pa.array([pickle.dumps(answer)], pa.binary())]

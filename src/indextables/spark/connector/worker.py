@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from indextables.spark.errors import one_line
 from indextables.spark.reading.arrow_types import ToSpark
 from indextables.spark.reading.source_reader import read_task
+from indextables.spark.worker_garbage import light_collections
 from indextables.table.distributed.read_tasks import ReadJob, ReadTask, TaskPlan, finish_groups, packed
 
 
@@ -29,10 +30,11 @@ class ReadPartition:
 
     def __call__(self, partitions: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Called by Spark with one batch that holds one partition."""
-        for batch in partitions:
-            for data in batch.column(0).to_pylist():
-                own, files = pickle.loads(data)  # noqa: S301 - from our own driver
-                yield from self._read(ReadTask(own or self._job, files))
+        with light_collections():
+            for batch in partitions:
+                for data in batch.column(0).to_pylist():
+                    own, files = pickle.loads(data)  # noqa: S301 - from our own driver
+                    yield from self._read(ReadTask(own or self._job, files))
 
     def _read(self, task: ReadTask) -> Iterator[pa.RecordBatch]:
         if task.job.request.aggregate is not None:
