@@ -76,6 +76,15 @@ def both_executors(spark: SparkSession, home: Path) -> dict[str, Any]:
         "read": sorted(row.id for row in read.select("id").collect()),
         "searched": read.where("half = 1").count(),
         "counted": count(spark, url).first()[0],
+        "buckets": [
+            list(row)
+            for row in read.where("id + 0 < 150")
+            .selectExpr("indextables_histogram(id, 100) AS k", "indextables_range(id, 50, 120) AS r")
+            .groupBy("k", "r")
+            .count()
+            .sort("k", "r")
+            .collect()
+        ],
     }
     merged = merge_splits(spark, url)
     warm = prewarm(spark, url)

@@ -8,27 +8,16 @@ Everything that can be wrong with them is found here: a column that is not there
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import Any, Final, NoReturn, TypeAlias, get_args
 
 import pyarrow as pa
 
-from indextables.core.aggregate.spec import (
-    Aggregate,
-    Bucket,
-    Calendar,
-    FloatSteps,
-    Function,
-    Key,
-    Metric,
-    Ranges,
-    Steps,
-)
+from indextables.core.aggregate.buckets import MOST_EDGES, BucketError, make_bucket
+from indextables.core.aggregate.spec import Aggregate, Function, Key, Metric
 from indextables.core.errors import PredicateError, QueryError
-from indextables.core.predicate import Column, Comparison, Predicate, compare
+from indextables.core.predicate import Column
 from indextables.core.predicate.parse import resolve
 from indextables.core.sql_tokens import Word, split
 from indextables.core.values import parse_number
@@ -38,24 +27,8 @@ Metrics: TypeAlias = str | Sequence[str] | Mapping[str, str]
 
 _KEYS: Final = "a column, histogram(column, width), date_histogram(column, 'hour') or range(column, edge, …)"
 _METRICS: Final = "count, count(column), count(distinct column), sum(column), avg(column), min(column) or max(column)"
-_MOST_EDGES: Final = 1_000
-"""Edges that one `range` may have: each row is compared with all of them, and nobody reads a thousand buckets."""
-_DAY: Final = 86_400_000_000
-"""Microseconds of a day."""
-_MONDAY: Final = 4
-"""The first Monday after the beginning of 1970, in days."""
-_MICROSECONDS: Final = {
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": _DAY,
-    "week": 7 * _DAY,
-}
-_SHORT: Final = {"ms": "millisecond", "s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 _LONGEST_QUOTE: Final = 80
 """Characters of a text that a message quotes: about one line."""
-_INTERVAL: Final = re.compile(r"\s*(?:(\d{1,9})\s*)?([A-Za-z]+)\s*")
 
 
 def parse_aggregate(by: By, metrics: Metrics, schema: pa.Schema) -> Aggregate:
@@ -162,19 +135,12 @@ def _key(name: str, text: str, schema: pa.Schema) -> Key:
             column = call.column(schema)
             call.end()
             return _plain(name, column, text)
-        case "histogram":
-            column, bucket = _histogram(call, schema)
-            kind = pa.float64() if isinstance(bucket, FloatSteps) else pa.int64()
-        case "date_histogram":
-            column, bucket = _date_histogram(call, schema)
-            kind = column.type
-        case "range":
-            column, bucket = _range(call, schema)
-            kind = pa.string()
+        case "histogram" | "date_histogram" | "range":
+            key = _bucketed(name, call, schema)
         case other:
             call.fail(f"there is no function {other} for keys")
     call.end()
-    return Key(name, column, kind, bucket)
+    return key
 
 
 def _quoted(text: str) -> str:
@@ -188,73 +154,19 @@ def _plain(name: str, column: Column, text: str) -> Key:
     return Key(name, column, column.type)
 
 
-def _histogram(call: _Call, schema: pa.Schema) -> tuple[Column, Bucket]:
+def _bucketed(name: str, call: _Call, schema: pa.Schema) -> Key:
     column = call.column(schema)
-    call.expect(",")
-    width = call.value()
-    if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
-        call.fail(f"a histogram is of whole numbers or floats, {column} is a {column.type}")
-    if not isinstance(width, Decimal) or width <= 0:
-        call.fail(f"the width {width} is no number above 0")
-    if pa.types.is_floating(column.type):
-        if float(width) == 0.0 or float(width) == float("inf"):
-            call.fail(f"the width {width} is no double above 0")
-        return column, FloatSteps(float(width))
-    if width != int(width) or width >= 2**63:
-        call.fail(f"the width of a histogram of whole numbers is a whole number below 2^63, not {width}")
-    return column, Steps(int(width))
-
-
-def _date_histogram(call: _Call, schema: pa.Schema) -> tuple[Column, Bucket]:
-    column = call.column(schema)
-    call.expect(",")
-    interval = call.value()
-    is_date = pa.types.is_date(column.type)
-    if not is_date and not pa.types.is_timestamp(column.type):
-        call.fail(f"a date_histogram is of dates or timestamps, {column} is a {column.type}")
-    found = _INTERVAL.fullmatch(interval) if isinstance(interval, str) else None
-    count, unit = (int(found[1] or 1), found[2]) if found else (0, "")
-    unit = _SHORT.get(unit, unit.lower())
-    unit = unit.removesuffix("s")
-    if unit in {"month", "quarter", "year"} and count == 1:
-        return column, Calendar(unit)  # type: ignore[arg-type]
-    if unit not in _MICROSECONDS or not count or (unit == "week" and count != 1):
-        units = ", ".join(_MICROSECONDS)
-        call.fail(f"the interval {interval!r} is none of {units}, month, quarter, year, '15 minutes' and the like")
-    if is_date and unit not in {"day", "week"}:
-        call.fail(f"{column} is a date, its smallest interval is a day")
-    width, origin = count * _MICROSECONDS[unit], (_MONDAY * _DAY if unit == "week" else 0)
-    if width >= 2**63:
-        call.fail(f"the interval {interval!r} is longer than all time that a timestamp has")
-    return column, Steps(width // _DAY, origin // _DAY) if is_date else Steps(width, origin)
-
-
-def _range(call: _Call, schema: pa.Schema) -> tuple[Column, Bucket]:
-    column = call.column(schema)
-    if pa.types.is_nested(column.type) or pa.types.is_boolean(column.type):
-        call.fail(f"{column} is a {column.type}, which has no ranges")
-    edges: list[Predicate] = []
-    texts: list[str] = []
-    values: list[Any] = []
-    while call.take(","):
-        value = call.value()
-        try:
-            edges.append(compare(column, ">=", value))
-        except PredicateError as error:
-            call.fail(str(error))
-        coerced = edges[-1].value.value if isinstance(edges[-1], Comparison) and isinstance(value, str) else value
-        if isinstance(coerced, float) and coerced != coerced:
-            call.fail("NaN is no edge: it is greater than every number")
-        if values and not values[-1] < coerced:
-            call.fail(f"the edge {value} does not lie above {texts[-1]}")
-        values.append(coerced)
-        texts.append(value if isinstance(value, str) else f"{value:f}")
-        if len(edges) > _MOST_EDGES:
-            call.fail(f"there are more than {_MOST_EDGES} edges")
-    if not edges:
-        call.fail("a range needs at least one edge")
-    between = [f"[{low}, {high})" for low, high in itertools.pairwise(texts)]
-    return column, Ranges(tuple(edges), (f"< {texts[0]}", *between, f">= {texts[-1]}"))
+    values = []
+    if call.function != "range":
+        call.expect(",")
+        values.append(call.value())
+    while call.function == "range" and len(values) <= MOST_EDGES and call.take(","):
+        values.append(call.value())
+    try:
+        bucket, kind = make_bucket(call.function, column, values)
+    except BucketError as error:
+        call.fail(str(error))
+    return Key(name, column, kind, bucket)
 
 
 def _metric(name: str, text: str, schema: pa.Schema) -> Metric:

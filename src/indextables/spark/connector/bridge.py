@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from indextables.core.errors import IndexTablesError, TableNotFound
-from indextables.spark.connector import catalog, creation, deletes, hidden, planner, writes
+from indextables.spark.connector import buckets, catalog, creation, deletes, hidden, planner, writes
 
 Verb: TypeAlias = Callable[[Mapping[str, Any]], Sequence[bytes]]
 _log: Final = logging.getLogger(__name__)
@@ -30,6 +30,7 @@ VERBS: Final[dict[str, Verb]] = {
     "top": planner.answer_top,
     "plan": planner.plan,
     "tasks": planner.tasks,
+    "bucket": buckets.define_bucket,
     "load": catalog.load_table,
     "read": catalog.read_with_options,
     "alter": catalog.alter_table,

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from indextables.core.aggregate import Aggregate, Key, Metric
+from indextables.core.aggregate import Aggregate, Calendar, FloatSteps, Key, Metric, Ranges, Steps
 from indextables.core.values import is_text
+from indextables.spark.connector.buckets import bucket_key
 from indextables.spark.connector.filters import Tree, compares_plainly, table_column
 
 _PARTIAL: Final = {"count", "sum", "min", "max"}
@@ -38,6 +39,8 @@ def as_aggregate(tree: Mapping[str, Any], schema: pa.Schema, sum_fits: Callable[
 
 
 def _key(number: int, tree: Tree, schema: pa.Schema) -> Key | None:
+    if "operator" in tree:
+        return bucket_key(number, tree, schema)
     column = table_column(tree, schema)
     if column is None or len(column.path) != 1 or not compares_plainly(column, schema) or not _groups(column.type):
         return None
@@ -92,3 +95,16 @@ def _orders(kind: pa.DataType) -> bool:
     types = pa.types
     number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
     return bool(number or types.is_date(kind) or types.is_timestamp(kind) or is_text(kind))
+
+
+def said_key(key: Key) -> str:
+    """A key as `explain` shows it."""
+    match key.bucket:
+        case None:
+            return str(key.column)
+        case Steps(width) | FloatSteps(width):
+            return f"steps of {width} of {key.column}"
+        case Calendar(unit):
+            return f"{unit} of {key.column}"
+        case Ranges(edges):
+            return f"{len(edges) + 1} ranges of {key.column}"

@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 from indextables.core.errors import OptionError, SchemaError, TableNotFound
 from indextables.core.options import PREFIX
 from indextables.core.predicate import to_sql
+from indextables.spark.connector.groups import said_key
 from indextables.spark.connector.questions import Question, TableText, keep_handle, order_of, pin_table, read_plan
 from indextables.spark.connector.worker import row_tasks
 from indextables.spark.reading.arrow_types import ToSpark, arrow_schema
@@ -229,7 +230,7 @@ def describe(question: Question, chosen: ReadPlan, found: Rows | Estimate) -> st
         parts.append(f"query {request.query!r}")
     if request.aggregate is not None:
         groups = [f"{metric.function}({metric.column or '*'})" for metric in request.aggregate.metrics]
-        keys = [str(key.column) for key in request.aggregate.keys]
+        keys = [said_key(key) for key in request.aggregate.keys]
         parts.append(f"groups [{', '.join(groups)}]" + (f" by [{', '.join(keys)}]" if keys else ""))
     if request.order is not None:
         parts.append("ordered")

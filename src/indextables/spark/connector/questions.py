@@ -18,12 +18,13 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql.types import DataType, DoubleType, LongType, StructField, StructType
 
-from indextables.core.aggregate import Aggregate, Metric
+from indextables.core.aggregate import Aggregate, Key, Metric
 from indextables.core.errors import QueryError
 from indextables.core.predicate import And, Column, Predicate, Search, all_of
 from indextables.core.row_order import SortKey, is_sortable
 from indextables.core.runtime.cached_property import cached_property
 from indextables.core.runtime.process_state import Lru, ProcessLocal
+from indextables.spark.connector.buckets import spark_type
 from indextables.spark.connector.filters import answer_tree, compares_plainly, table_column
 from indextables.spark.connector.groups import as_aggregate
 from indextables.spark.reading.arrow_types import check_schema, spark_schema
@@ -126,8 +127,11 @@ class Question:
         groups = self.aggregate
         if groups is None:
             return self.wanted
-        keys = [StructField(key.name, spark_schema(self.schema, [key.column.name])[0].dataType) for key in groups.keys]
+        keys = [StructField(key.name, self._key_type(key)) for key in groups.keys]
         return StructType([*keys, *(StructField(metric.name, self._type_of(metric)) for metric in groups.metrics)])
+
+    def _key_type(self, key: Key) -> DataType:
+        return spark_type(key.type) if key.bucket else spark_schema(self.schema, [key.column.name])[0].dataType
 
     def _type_of(self, metric: Metric) -> DataType:
         if metric.function in ("count", "distinct") or metric.column is None:

@@ -90,8 +90,11 @@ def _steps(values: Any, steps: Steps, key: Key) -> pa.Array:
 
 
 def _float_steps(values: Any, width: float) -> pa.Array:
-    """The first number of each bucket. Where doubles lie further apart than buckets, each number is its own."""
-    numbers = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False)
+    """The first number of each bucket. Where doubles lie further apart than buckets, each number is its own.
+
+    Floats are taken as doubles: a width such as 0.1 is a double.
+    """
+    numbers = pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.floor(numbers / width)
         first = steps * width

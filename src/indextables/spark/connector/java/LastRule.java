@@ -2,6 +2,7 @@ package indextables;
 
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.ApplyFunctionExpression;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation$;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
@@ -18,7 +19,8 @@ import scala.runtime.AbstractPartialFunction;
 
 /**
  * The last step of the optimizer: answers that are here already become rows of the plan, and what Spark computes of them (a projection,
- * a filter, a limit) is computed at once. Without it Spark starts a job for a projection of ten rows.
+ * a filter, a limit) is computed at once. Without it Spark starts a job for a projection of ten rows. Functions of ours that no table
+ * took over become expressions of Spark's own.
  */
 public class LastRule extends Rule {
     public LastRule() {}
@@ -28,6 +30,7 @@ public class LastRule extends Rule {
         if (plan instanceof DeleteFromTable) return plan; // the table says itself which conditions it takes
         Look look = new Look();
         plan.foreach(look);
+        if (look.buckets) plan = (LogicalPlan) plan.transformDown(new Replace());
         if (!look.found) return plan;
         return ConvertToLocalRelation$.MODULE$.apply((LogicalPlan) plan.transformDown(new Fold()));
     }
@@ -39,6 +42,7 @@ public class LastRule extends Rule {
     /** Whether a plan has an answer that is here already. A search that no table took over is an error. */
     public static class Look extends AbstractFunction1 {
         boolean found = false;
+        boolean buckets = false;
 
         public Object apply(Object node) {
             if (node instanceof DataSourceV2ScanRelation) {
@@ -50,8 +54,33 @@ public class LastRule extends Rule {
             } else if (node instanceof ApplyFunctionExpression) {
                 Object function = ((ApplyFunctionExpression) node).function();
                 if (function instanceof SearchFunction) throw new IllegalArgumentException(((SearchFunction) function).misplaced());
+                buckets |= function instanceof BucketFunction;
             }
             return null;
+        }
+    }
+
+    /** A node of the plan with Spark's own expressions in the place of functions that executors do not have. */
+    public static class Replace extends AbstractPartialFunction {
+        public boolean isDefinedAt(Object node) {
+            return !(node instanceof DataSourceV2ScanRelation);
+        }
+
+        public Object applyOrElse(Object node, Function1 otherwise) {
+            return isDefinedAt(node) ? ((LogicalPlan) node).transformExpressionsUp(new ReplaceCall()) : otherwise.apply(node);
+        }
+    }
+
+    /** A bucket as an expression of Spark's own. */
+    public static class ReplaceCall extends AbstractPartialFunction {
+        public boolean isDefinedAt(Object node) {
+            return node instanceof ApplyFunctionExpression && ((ApplyFunctionExpression) node).function() instanceof BucketFunction;
+        }
+
+        public Object applyOrElse(Object node, Function1 otherwise) {
+            if (!isDefinedAt(node)) return otherwise.apply(node);
+            ApplyFunctionExpression call = (ApplyFunctionExpression) node;
+            return ((BucketFunction) call.function()).over((Expression) call.children().apply(0));
         }
     }
 

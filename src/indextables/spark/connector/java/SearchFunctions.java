@@ -25,12 +25,12 @@ public class SearchFunctions {
     }
 
     /** Spark prints a warning for a function that takes the place of another one. */
-    private static void once(FunctionRegistry registry, String name, AbstractFunction1 made) {
+    static void once(FunctionRegistry registry, String name, AbstractFunction1 made) {
         if (!registry.functionExists(named(name))) registry.registerFunction(named(name), made, "built-in");
     }
 
     /** Named as this version of Spark names its own functions: with system.builtin or without. */
-    private static FunctionIdentifier named(String name) {
+    static FunctionIdentifier named(String name) {
         FunctionIdentifier one = (FunctionIdentifier) FunctionRegistry$.MODULE$.builtin().listFunction().head();
         return new FunctionIdentifier(name, one.database(), one.catalog());
     }

@@ -15,6 +15,8 @@ public class Setup {
         add(spark, new LastRule()); // replaces tables by their rows, so all others come before
         SearchFunctions.register(FunctionRegistry$.MODULE$.builtin());
         SearchFunctions.register(spark.sessionState().functionRegistry());
+        BucketFunctions.register(FunctionRegistry$.MODULE$.builtin());
+        BucketFunctions.register(spark.sessionState().functionRegistry());
         SearchParser.install(spark);
     }
 

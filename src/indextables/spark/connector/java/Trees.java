@@ -35,9 +35,7 @@ public class Trees {
         if (e instanceof NamedReference) {
             m.put("column", ((NamedReference) e).fieldNames());
         } else if (e instanceof Literal && !(e instanceof Predicate)) {
-            Object value = ((Literal) e).value();
-            m.put("type", ((Literal) e).dataType().json());
-            m.put("value", value == null || value instanceof byte[] ? value : value.toString());
+            return literal(((Literal) e).dataType(), ((Literal) e).value());
         } else if (e instanceof SortOrder) {
             SortOrder order = (SortOrder) e;
             m.put("key", tree(order.expression()));
@@ -51,16 +49,21 @@ public class Trees {
         return m;
     }
 
+    /** One of Spark's internal values. */
+    static Map literal(DataType type, Object value) {
+        Map m = Python.question();
+        m.put("type", type.json());
+        m.put("value", value == null || value instanceof byte[] ? value : value.toString());
+        return m;
+    }
+
     /** The comparison of a column with one of Spark's internal values; null is equal to null. */
     static Map equal(String column, DataType type, Object value) {
         Map name = Python.question();
         name.put("column", new String[] {column});
-        Map literal = Python.question();
-        literal.put("type", type.json());
-        literal.put("value", value == null || value instanceof byte[] ? value : value.toString());
         List arguments = new ArrayList();
         arguments.add(name);
-        arguments.add(literal);
+        arguments.add(literal(type, value));
         Map m = Python.question();
         m.put("operator", "<=>");
         m.put("arguments", arguments);
