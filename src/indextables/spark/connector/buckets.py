@@ -80,14 +80,15 @@ def define_bucket(asked: Mapping[str, Any]) -> list[bytes]:
 def bucket_key(number: int, tree: Tree, schema: pa.Schema) -> Key | None:
     """A function of ours among the keys of a group, as a key of the table; None where Spark has to compute it."""
     operator = str(tree.get("operator"))
-    if not operator.startswith(_PREFIX):
+    function = operator.removeprefix(_PREFIX)
+    if not operator.startswith(_PREFIX) or function not in _FUNCTIONS:
         return None
     subject, *arguments = tree["arguments"]
     column = table_column(subject, schema)
     if column is None or not compares_plainly(column, schema):
         return None
     try:
-        bucket, kind = make_bucket(operator.removeprefix(_PREFIX), column, [_argument(tree) for tree in arguments])
+        bucket, kind = make_bucket(function, column, [_argument(tree) for tree in arguments])
     except BucketError:
         return None
     return Key(f"key{number}", column, kind, bucket)

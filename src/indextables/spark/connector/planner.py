@@ -25,6 +25,7 @@ from indextables.core.options import PREFIX
 from indextables.core.predicate import to_sql
 from indextables.spark.connector.groups import said_key
 from indextables.spark.connector.questions import Question, TableText, keep_handle, order_of, pin_table, read_plan
+from indextables.spark.connector.snippets import AddSnippets
 from indextables.spark.connector.worker import row_tasks
 from indextables.spark.reading.arrow_types import ToSpark, arrow_schema
 from indextables.spark.reading.loaded_schema import loaded_schema
@@ -174,13 +175,14 @@ def answer_top(asked: Mapping[str, Any]) -> list[bytes]:
 def plan(asked: Mapping[str, Any]) -> list[bytes]:
     """The rows of a small answer; else what Spark needs to know of the tasks: rows, bytes, whether joins may filter them."""
     question = Question(asked)
+    add_snippets = AddSnippets(question.handle, question.rows_request(), question.snippets)
     chosen = read_plan(question)
     output = question.output()
     check_readable(output)
     found = _answer(question, chosen)
     says = describe(question, chosen, found)
     if isinstance(found, Rows):
-        return [_YES, output.json().encode(), says.encode(), arrow_stream(found.table, output)]
+        return [_YES, output.json().encode(), says.encode(), arrow_stream(add_snippets(found.table), output)]
     filterable = question.aggregate is None and question.last is None
     numbers = [str(found.rows).encode(), str(found.rows * _row_bytes(output)).encode()]
     return [_NO, output.json().encode(), says.encode(), *numbers, _YES if filterable else _NO]
@@ -194,7 +196,7 @@ def tasks(asked: Mapping[str, Any]) -> list[bytes]:
     if question.cut_again:
         request = replace(request, files=first_files(plan_read(question.handle, request)))
     divided = plan_tasks(question.handle, request, processors=asked.get("processors"), cut_again=question.cut_again)
-    return row_tasks(divided, arrow_schema(output), travels="runtime" in asked)
+    return row_tasks(divided, arrow_schema(output), question.snippets, travels="runtime" in asked)
 
 
 def _answer(question: Question, chosen: ReadPlan) -> Rows | Estimate:
@@ -232,6 +234,8 @@ def describe(question: Question, chosen: ReadPlan, found: Rows | Estimate) -> st
         groups = [f"{metric.function}({metric.column or '*'})" for metric in request.aggregate.metrics]
         keys = [said_key(key) for key in request.aggregate.keys]
         parts.append(f"groups [{', '.join(groups)}]" + (f" by [{', '.join(keys)}]" if keys else ""))
+    if question.snippets:
+        parts.append(f"snippets of {', '.join(question.snippets)}")
     if request.order is not None:
         parts.append("ordered")
     if request.last is not None:

@@ -27,6 +27,7 @@ from indextables.core.runtime.process_state import Lru, ProcessLocal
 from indextables.spark.connector.buckets import spark_type
 from indextables.spark.connector.filters import answer_tree, compares_plainly, table_column
 from indextables.spark.connector.groups import as_aggregate
+from indextables.spark.connector.snippets import snippet_fields, snippet_names
 from indextables.spark.reading.arrow_types import check_schema, spark_schema
 from indextables.spark.reading.read_options import ReadOptions, read_options
 from indextables.table.distributed.filter_answers import FilterAnswer
@@ -122,11 +123,16 @@ class Question:
             return spark_schema(self.schema, self.schema.names, months=True)
         return StructType.fromJson(json.loads(asked))
 
+    @cached_property
+    def snippets(self) -> dict[str, str]:
+        """The columns that Spark wants snippets of, each with the name of its snippets in the answer. Raises QueryError."""
+        return snippet_names(self.asked, self.columns)
+
     def output(self) -> StructType:
         """The columns of the answer: the columns that Spark wants, or keys and numbers of groups."""
         groups = self.aggregate
         if groups is None:
-            return self.wanted
+            return StructType([*self.wanted, *snippet_fields(self.snippets)])
         keys = [StructField(key.name, self._key_type(key)) for key in groups.keys]
         return StructType([*keys, *(StructField(metric.name, self._type_of(metric)) for metric in groups.metrics)])
 

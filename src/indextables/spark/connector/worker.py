@@ -7,13 +7,14 @@ a read and the partitions from the last one, after runtime filters. So where the
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from indextables.spark.connector.snippets import AddSnippets
 from indextables.spark.errors import one_line
 from indextables.spark.reading.arrow_types import ToSpark
 from indextables.spark.reading.source_reader import read_task
@@ -24,9 +25,10 @@ from indextables.table.distributed.read_tasks import ReadJob, ReadTask, TaskPlan
 class ReadPartition:
     """The function that a worker runs: partitions in, batches in Spark's types out."""
 
-    def __init__(self, job: ReadJob, target: pa.Schema) -> None:
+    def __init__(self, job: ReadJob, target: pa.Schema, snippets: Mapping[str, str]) -> None:
         self._job = job
         self._target = target
+        self._snippets = snippets
 
     def __call__(self, partitions: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Called by Spark with one batch that holds one partition."""
@@ -42,7 +44,8 @@ class ReadPartition:
         elif not self._target.names:
             yield from _without_columns(task)
         else:
-            yield from read_task(task, self._target)
+            add = AddSnippets(task.job.head, task.job.request, self._snippets) if self._snippets else None
+            yield from read_task(task, self._target, add)
 
     def _groups(self, task: ReadTask) -> Iterator[pa.RecordBatch]:
         with one_line():
@@ -52,13 +55,13 @@ class ReadPartition:
         yield from (shape(batch) for batch in table.to_batches())
 
 
-def row_tasks(plan: TaskPlan, target: pa.Schema, *, travels: bool) -> list[bytes]:
+def row_tasks(plan: TaskPlan, target: pa.Schema, snippets: Mapping[str, str], *, travels: bool) -> list[bytes]:
     """The pickled function of a read, and the partition of each task. With `travels`, each partition has the job too.
 
     An aggregate without keys has an answer for no rows, so a read of no files has one task.
     """
     schema = from_arrow_schema(target)
-    function = CloudPickleSerializer().dumps((ReadPartition(plan.job, target), schema))
+    function = CloudPickleSerializer().dumps((ReadPartition(plan.job, target, snippets), schema))
     files = plan.files
     request = plan.job.request
     if not files and request.aggregate is not None and not request.aggregate.keys:

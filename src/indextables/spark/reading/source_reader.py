@@ -11,7 +11,7 @@ says the same as a filter and is part of what is loaded, so it is always safe; t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -80,13 +80,15 @@ class TableReader(DataSourceReader):
         return read_task(ReadTask(self._job, partition.files), arrow_schema(self._schema))
 
 
-def read_task(task: ReadTask, target: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """A task's batches as Spark wants them, the first one small."""
+def read_task(
+    task: ReadTask, target: pa.Schema, add: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """A task's batches as Spark wants them, the first one small. `add` gives a batch the columns that the table does not have."""
     shape = ToSpark(target)
     with one_line():
         first = True
         for batch in task.batches():
-            shaped = shape(batch)
+            shaped = shape(batch if add is None else add(batch))
             if first and shaped.num_rows > FIRST_ROWS:
                 yield shaped.slice(0, FIRST_ROWS)
                 shaped = shaped.slice(FIRST_ROWS)

@@ -128,7 +128,7 @@ def make_request(
         handle.facts.bind_condition(where, query)
     if isinstance(order, ByColumns):
         order = ByColumns(tuple(_sort_key(SortKey(*key), handle.schema) for key in order.keys))
-    texts = () if snippets is None else _snippet_columns(snippets, handle)
+    texts = () if snippets is None else check_snippet_columns(snippets, handle)
     request = ReadRequest(names, where, query, score, texts, order, offset, limit, aggregate, files)
     if score or texts or order is not None or (aggregate is not None and (limit is not None or offset)):
         _check_combination(request, handle.schema)
@@ -259,7 +259,8 @@ def _sort_key(key: SortKey, schema: pa.Schema) -> SortKey:
     return SortKey(name, bool(key.descending), key.nulls_lead)
 
 
-def _snippet_columns(snippets: Any, handle: TableHandle) -> tuple[str, ...]:
+def check_snippet_columns(snippets: Any, handle: TableHandle) -> tuple[str, ...]:
+    """The exact names of columns that snippets can be made of. Raises SchemaError for any other column."""
     names = _exact_names(snippets, handle.schema)
     for name in names:
         field = handle.facts.mapping.field(name)

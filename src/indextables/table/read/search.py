@@ -7,27 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final
 
 import pyarrow as pa
 
 from indextables.core.predicate import Predicate
 from indextables.core.runtime.ordered_streams import in_order
-from indextables.split.index.doc_mapping import DocMapping
 from indextables.split.query.bound import Bound
 from indextables.split.query.condition import Condition
 from indextables.split.query.rank import Hits
-from indextables.split.query.snippet import Highlighter
 from indextables.split.reader import SplitReader
 from indextables.table.handle import TableHandle
 from indextables.table.read.parallelism import ActiveQuery, SerialPhase, reading_threads
 from indextables.table.read.ranking import best_rows, read_winners
 from indextables.table.read.request import SCORE, SNIPPETS, ReadRequest, bound_query, plan_read
+from indextables.table.read.snippets import Snippets
 from indextables.table.read.split_readers import split_readers
-
-_SNIPPET: Final = pa.struct(
-    [("text", pa.string()), ("highlights", pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32())])))]
-)
 
 
 def search(handle: TableHandle, request: ReadRequest) -> pa.Table:
@@ -46,9 +40,9 @@ def search(handle: TableHandle, request: ReadRequest) -> pa.Table:
     fields = [handle.schema.field(name) for name in names] + [pa.field(SCORE, pa.float64())]
     columns = [rows.column(name) for name in names] + [pa.array([score for score, _, _ in best], pa.float64())]
     if request.snippets:
-        columns.append(
-            _snippets(rows, request.snippets, bound_query(handle, request.query).bound, handle.facts.mapping)
-        )
+        shown = Snippets(handle, bound_query(handle, request.query).bound, request.snippets)
+        made = [shown.of(name, rows.column(name)) for name in request.snippets]
+        columns.append(pa.StructArray.from_arrays(made, list(request.snippets)))
         fields.append(pa.field(SNIPPETS, columns[-1].type))
     return pa.table(columns, schema=pa.schema(fields))
 
@@ -70,27 +64,3 @@ def _ranked(handle: TableHandle, splits: Sequence[SplitReader], condition: Condi
 
 def _hits(split: SplitReader, where: Predicate | None, bound: Bound, limit: int) -> Iterator[Hits]:
     yield split.hits(where, bound, limit)
-
-
-def _snippets(found: pa.Table, names: Sequence[str], query: Bound, mapping: DocMapping) -> pa.Array:
-    columns = []
-    for name in names:
-        field = mapping.field(name)
-        assert field is not None
-        highlighter = Highlighter(query, field, mapping.max_token_length)
-        made = [highlighter.snippet(text) for text in found.column(name).to_pylist()]
-        columns.append(
-            pa.array(
-                [
-                    None
-                    if snippet is None
-                    else {
-                        "text": snippet.text,
-                        "highlights": [{"start": start, "end": end} for start, end in snippet.highlights],
-                    }
-                    for snippet in made
-                ],
-                _SNIPPET,
-            )
-        )
-    return pa.StructArray.from_arrays(columns, list(names))

@@ -70,7 +70,7 @@ public class HiddenTable implements Table, SupportsRead {
         public Scan build() {
             Map asked = new LinkedHashMap(table.question);
             asked.put("table", table.handle);
-            return new LocalAnswer(asked, table.schema, table.name, Python.ask("hidden", new LinkedHashMap(asked))[0]);
+            return new LocalAnswer(null, asked, table.schema, table.name, Python.ask("hidden", new LinkedHashMap(asked))[0]);
         }
     }
 }

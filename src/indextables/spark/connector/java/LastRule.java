@@ -30,6 +30,7 @@ public class LastRule extends Rule {
         if (plan instanceof DeleteFromTable) return plan; // the table says itself which conditions it takes
         Look look = new Look();
         plan.foreach(look);
+        if (look.snippets) plan = Snippets.resolve(plan);
         if (look.buckets) plan = (LogicalPlan) plan.transformDown(new Replace());
         if (!look.found) return plan;
         return ConvertToLocalRelation$.MODULE$.apply((LogicalPlan) plan.transformDown(new Fold()));
@@ -43,6 +44,7 @@ public class LastRule extends Rule {
     public static class Look extends AbstractFunction1 {
         boolean found = false;
         boolean buckets = false;
+        boolean snippets = false;
 
         public Object apply(Object node) {
             if (node instanceof DataSourceV2ScanRelation) {
@@ -55,6 +57,7 @@ public class LastRule extends Rule {
                 Object function = ((ApplyFunctionExpression) node).function();
                 if (function instanceof SearchFunction) throw new IllegalArgumentException(((SearchFunction) function).misplaced());
                 buckets |= function instanceof BucketFunction;
+                snippets |= function instanceof SnippetFunction;
             }
             return null;
         }

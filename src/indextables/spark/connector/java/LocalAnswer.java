@@ -6,15 +6,19 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.LocalScan;
 import org.apache.spark.sql.types.StructType;
 
-/** An answer that Python computed while Spark planned. No job runs. */
+/** An answer that Python computed while Spark planned. No job runs. Of a hidden table, `table` is null. */
 public class LocalAnswer implements LocalScan {
+    final IndexTable table;
+    final Map asked;
     private final String key;
     private final StructType schema;
     private final String description;
     private final byte[] stream;
     private InternalRow[] rows;
 
-    LocalAnswer(Map asked, StructType schema, String description, byte[] stream) {
+    LocalAnswer(IndexTable table, Map asked, StructType schema, String description, byte[] stream) {
+        this.table = table;
+        this.asked = asked;
         this.key = TaskScan.key(asked);
         this.schema = schema;
         this.description = description;

@@ -127,10 +127,24 @@ public class ReadPlanner implements ScanBuilder, SupportsPushDownV2Filters, Supp
     }
 
     public Scan build() {
+        return build(table, asked);
+    }
+
+    private static Scan build(IndexTable table, Map asked) {
         byte[][] a = Python.ask("plan", new LinkedHashMap(asked));
         StructType schema = (StructType) DataType.fromJson(Python.text(a[1]));
         String description = Python.text(a[2]);
-        if (Python.yes(a[0])) return new LocalAnswer(asked, schema, description, a[3]);
+        if (Python.yes(a[0])) return new LocalAnswer(table, asked, schema, description, a[3]);
         return new TaskScan(table, asked, schema, description, Python.number(a[3]), Python.number(a[4]), Python.yes(a[5]));
+    }
+
+    /** The same read with columns of snippets after the others; null for a scan of anything but a table of ours. */
+    static Scan withSnippets(Scan scan, List columns) {
+        if (!(scan instanceof LocalAnswer) && !(scan instanceof TaskScan)) return null;
+        IndexTable table = scan instanceof LocalAnswer ? ((LocalAnswer) scan).table : ((TaskScan) scan).table;
+        if (table == null) return null;
+        Map asked = new LinkedHashMap(scan instanceof LocalAnswer ? ((LocalAnswer) scan).asked : ((TaskScan) scan).asked);
+        asked.put("snippets", columns);
+        return build(table, asked);
     }
 }

@@ -5,13 +5,15 @@ import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry$;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute$;
 import org.apache.spark.sql.catalyst.expressions.ApplyFunctionExpression;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StringType;
 import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 
-/** The search functions of SQL: indexquery, textsearch and fieldmatch of a column, indexqueryall of all columns. */
+/** The search functions of SQL: indexquery, textsearch and fieldmatch of a column, indexqueryall of all columns, and snippets. */
 public class SearchFunctions {
     static final String[] OF_A_COLUMN = {"indexquery", "textsearch", "fieldmatch"};
     static final String OF_ALL = "indexqueryall";
@@ -22,6 +24,7 @@ public class SearchFunctions {
     static void register(FunctionRegistry registry) {
         for (int i = 0; i < OF_A_COLUMN.length; i++) once(registry, OF_A_COLUMN[i], new OfColumn(OF_A_COLUMN[i]));
         once(registry, OF_ALL, new OfAll());
+        once(registry, SnippetFunction.NAME, new OfSnippet());
     }
 
     /** Spark prints a warning for a function that takes the place of another one. */
@@ -63,6 +66,21 @@ public class SearchFunctions {
             DataType[] types = {DataTypes.StringType, DataTypes.StringType};
             Seq both = (Seq) children.prepended(UnresolvedAttribute$.MODULE$.quoted("_indexall"));
             return new ApplyFunctionExpression(new SearchFunction(OF_ALL, types), both);
+        }
+    }
+
+    /** indextables_snippet(column): what a search found in the column. */
+    public static class OfSnippet extends AbstractFunction1 {
+        public Object apply(Object given) {
+            Seq children = (Seq) given;
+            Object column = children.length() == 1 ? children.apply(0) : null;
+            if (!(column instanceof Attribute) || !(((Attribute) column).dataType() instanceof StringType)) {
+                throw new IllegalArgumentException("indextables: " + SnippetFunction.NAME + " takes a column of texts: "
+                    + SnippetFunction.NAME + "(message)");
+            }
+            Expression call = new ApplyFunctionExpression(new SnippetFunction(((Attribute) column).dataType()), children);
+            call.setTagValue(FunctionRegistry$.MODULE$.FUNC_ALIAS(), SnippetFunction.NAME); // the name of a column without one
+            return call;
         }
     }
 }

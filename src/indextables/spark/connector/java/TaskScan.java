@@ -20,8 +20,8 @@ import org.apache.spark.sql.types.StructType;
 
 /** A read by tasks, which Spark's own classes for Python sources run on executors. */
 public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntimeV2Filtering {
-    private final IndexTable table;
-    private final Map asked;
+    final IndexTable table;
+    final Map asked;
     private final String key;
     private final StructType schema;
     private final String description;
@@ -75,7 +75,7 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
         List out = new ArrayList();
         String[] names = schema.fieldNames();
         for (int i = 0; filterable && i < names.length; i++) {
-            if (!names[i].equals("_score")) out.add(Expressions.column("`" + names[i].replace("`", "``") + "`"));
+            if (!names[i].equals("_score") && !schema.fields()[i].dataType().equals(SnippetFunction.TYPE)) out.add(Expressions.column("`" + names[i].replace("`", "``") + "`"));
         }
         return (NamedReference[]) out.toArray(new NamedReference[0]);
     }
