@@ -7,20 +7,25 @@ STAMP  := $(VENV)/.installed
 # on two processors: some tests wait for a disk, or for other processes
 JOBS   ?= 3
 DEVELOP := test,check
+# a requirement of its own for Spark, such as pyspark[connect]==4.2.*; empty for the newest that is allowed
+SPARK   ?=
+# random queries of spark-matrix, on each of two masters
+QUERIES ?= 600
 
 # uv installs in a sixth of pip's time. It trusts the certificates of this machine, as pip does; where it fails all the same (it does
 # not read the index that pip is configured with), pip does it
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV      = UV_SYSTEM_CERTS=1 $(BIN)/uv pip install --quiet --python $(BIN)/python
-INSTALL = @echo "installing .[$(1)]"; $(UV) --editable '.[$(1)]' 2>$(VENV)/uv.log || \
-	{ echo "uv could not install .[$(1)] ($(VENV)/uv.log says why): pip does, in a minute or two"; $(PIP) --editable '.[$(1)]'; }
+INSTALL = @echo "installing .[$(1)]"; $(UV) --editable '.[$(1)]' $(2) 2>$(VENV)/uv.log || \
+	{ echo "uv could not install .[$(1)] ($(VENV)/uv.log says why): pip does, in a minute or two"; $(PIP) --editable '.[$(1)]' $(2); }
+OLDEST  := .venv-4.2
 PYTEST  = -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-fast test-spark check format docs house bench stress examples clean
+.PHONY: help venv demo test test-fast test-spark test-spark-oldest spark-matrix spark-endurance check format docs house bench stress examples clean
 
 help: ## show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-17s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## create .venv with the package and all development tools
 
@@ -31,7 +36,7 @@ $(STAMP): pyproject.toml
 	touch $@
 
 $(VENV)/.spark: $(STAMP)
-	$(call INSTALL,spark)
+	$(call INSTALL,spark,$(if $(SPARK),'$(SPARK)'))
 	touch $@
 
 $(VENV)/.bench: $(STAMP)
@@ -49,6 +54,19 @@ test-fast: $(STAMP) ## run the quick tests only, without Spark
 
 test-spark: $(VENV)/.spark ## of all tests, those that need Spark or Java
 	$(BIN)/python tools/with_java.py $(PYTEST) -m '(spark or java) and not stress'
+
+test-spark-oldest: ## the tests of Spark with the oldest Spark that is supported (4.2), in .venv-4.2
+	$(MAKE) VENV=$(OLDEST) SPARK='pyspark[connect]==4.2.*' $(OLDEST)/.spark
+	$(OLDEST)/bin/python tools/with_java.py $(PYTEST) tests/spark -m 'not stress'
+
+spark-matrix: $(VENV)/.spark ## 600 random queries beside Parquet, on one machine and on a cluster of processes (half an hour)
+	MATRIX_QUERIES=$(QUERIES) $(BIN)/python tools/with_java.py -m pytest tests/spark/test_queries_same_as_parquet.py --timeout 1800 -s
+	MATRIX_QUERIES=$(QUERIES) SPARK_MASTER='local-cluster[2,1,1024]' \
+		$(BIN)/python tools/with_java.py -m pytest tests/spark/test_queries_same_as_parquet.py --timeout 1800 -s
+
+spark-endurance: $(VENV)/.spark ## many queries, many threads, cancelled and killed ones (five minutes)
+	temporary=$$(mktemp -d) && TMPDIR=$$temporary JAVA_TOOL_OPTIONS=-Djava.io.tmpdir=$$temporary \
+		$(BIN)/python tools/with_java.py -m pytest tests/spark -m stress --timeout 600 -s; code=$$?; rm -rf $$temporary; exit $$code
 
 check: $(STAMP) ## lint, types, layers, generated pages
 	$(BIN)/ruff check .
@@ -73,10 +91,10 @@ bench: $(VENV)/.bench ## compare with deltalake, pyiceberg, lance and DuckDB in 
 	$(BIN)/python bench/run.py
 
 stress: $(STAMP) ## full-size races and more than 20,000 simulated schedules (about an hour)
-	$(BIN)/python $(PYTEST) -m stress --timeout 7200 -s
+	$(BIN)/python $(PYTEST) --ignore tests/spark -m stress --timeout 7200 -s
 
 examples: $(STAMP) ## all tests again, property tests with ten times the examples
 	EFFORT=10 $(BIN)/python $(PYTEST) --ignore tests/spark -m 'not stress and not java' --timeout 3600
 
 clean: ## remove .venv and caches
-	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .bench
+	rm -rf $(VENV) $(OLDEST) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .bench

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 collect_ignore_glob = [] if find_spec("pyspark") else ["test_*.py"]
 """Without the spark extra there is nothing to run here; `make test` installs it."""
 
+MASTER = os.environ.get("SPARK_MASTER", "local[2]")
+"""Where the tests' session runs its tasks: `local-cluster[2,1,1024]` is two executors as processes of their own."""
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
@@ -34,6 +36,7 @@ SETTINGS = {
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.log.level": "OFF",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -Dlog4j2.level=OFF",
+    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -Dlog4j2.level=OFF",
 }
 
 
@@ -48,7 +51,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["XDG_CACHE_HOME"] = str(home / "cache")
-    builder = SparkSession.builder.master("local[2]").appName("tests")
+    builder = SparkSession.builder.master(MASTER).appName("tests")
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
     builder = builder.config("spark.connect.grpc.binding.port", str(_free_port()))

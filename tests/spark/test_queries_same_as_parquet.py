@@ -1,32 +1,46 @@
 """Random queries: the same rows, names and types as from Parquet, through Spark, whoever answers and however the session is set.
 
 Every query is asked of the driver (small answers need no job) and of tasks, or of both where answers above some rows go to tasks,
-twice each, with other filters asked of the same DataFrame in between. A failure names the number of the query:
-`PARQUET_QUERY=17` asks that one alone.
+twice each, with other filters asked of the same DataFrame in between. The number of a query decides its text and its cell of the
+matrix: zone, ANSI, adaptive execution, who answers, whose the second table is. Searches are compared with a Python function over
+Parquet.
+
+`make spark-matrix` asks 600 queries of one machine and of a cluster, and prints which cells they covered; every run of the
+tests asks the first few. A failure names the number of the query: `PARQUET_QUERY=17` asks that one alone.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import random
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from effort import EFFORT
 from indextables import Table
 from indextables.spark.reading.arrow_types import spark_schema
-from spark.query_grammar import SCHEMA, Queries, Query, rows_of_every_type
+from spark import query_filters
+from spark.query_filters import SCHEMA, has, rows_of_every_type, written_for_us
+from spark.query_grammar import Queries, Query
 from spark.support import executed_plan
 
 pytestmark = pytest.mark.spark
 
-QUERIES, BATCHES, SEED = 150 * EFFORT, 10, 20_260_117
+QUERIES = int(os.environ.get("MATRIX_QUERIES", "30"))
+"""How many queries are asked: those of a minute, unless the environment says more."""
+TOGETHER = 10
+"""Queries of one test: a test has a time limit."""
+SEED = 20_260_117
 SPLITS, ROWS = 4, 90
 ZONES = ["UTC", "America/New_York", "Asia/Kathmandu"]
 WAYS = {
@@ -38,11 +52,68 @@ WAYS = {
 TEXT = {"spark.indextables.indexing.typemap.message": "text"}
 
 
+@dataclass(frozen=True)
+class Cell:
+    """How a session is set, who answers besides the driver, and whether the second table is ours or Parquet."""
+
+    zone: str
+    ansi: str
+    adaptive: str
+    way: str
+    second: str
+
+
+CELLS = [
+    Cell(*parts)
+    for parts in itertools.product(ZONES, ["true", "false"], ["true", "false"], ["tasks", "mixed"], ["ours", "parquet"])
+]
+
+
+def cell_of(number: int) -> Cell:
+    """Cells in an order that differs from round to round, so that every shape of a query comes to every cell."""
+    turn, place = divmod(number, len(CELLS))
+    return random.Random(SEED + turn).sample(CELLS, len(CELLS))[place]
+
+
+@dataclass
+class Coverage:
+    """What was asked, for the last lines of a run."""
+
+    master: str
+    queries: int = 0
+    answers: int = 0
+    searches: int = 0
+    errors: int = 0
+    by_tasks: int = 0
+    cells: Counter[Cell] = field(default_factory=Counter)
+    shapes: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        least, most = (min(self.cells.values(), default=0), max(self.cells.values(), default=0))
+        found = (
+            f"  {len(self.cells)} of {len(CELLS)} cells, {least} to {most} queries each; {self.searches} queries with searches, "
+            f"{self.errors} that fail alike, {self.by_tasks} answers by tasks"
+        )
+        lines = [
+            f"{self.queries} queries, {self.answers} answers of {self.master}: {len(self.differences)} differences",
+            found,
+            "  " + ", ".join(f"{name} {count}" for name, count in sorted(self.shapes.items())),
+        ]
+        for name in ("zone", "ansi", "adaptive", "way", "second"):
+            held: Counter[str] = Counter()
+            for cell, count in self.cells.items():
+                held[getattr(cell, name)] += count
+            lines.append(f"  {name}: " + ", ".join(f"{value} {count}" for value, count in sorted(held.items())))
+        return "\n".join(lines)
+
+
 class Twins:
     """Two tables, one partitioned and one not, each here and in Parquet, as views of one session."""
 
     def __init__(self, spark: SparkSession, home: Path) -> None:
         self.spark = spark
+        self.coverage = Coverage(spark.sparkContext.master)
         dice = random.Random(SEED)
         self.frames: dict[str, DataFrame] = {}
         for name, partitions, splits in (("t", ["part"], SPLITS), ("u", [], 2)):
@@ -57,48 +128,81 @@ class Twins:
             self.frames[f"parquet_{name}"] = spark.read.parquet(parquet)
         for view, frame in self.frames.items():
             frame.createOrReplaceTempView(view)
+        cloudpickle.register_pickle_by_value(query_filters)
+        spark.udf.register("has", has, "boolean")
 
     def ask(self, text: str, t: str, u: str) -> DataFrame:
-        return self.spark.sql(text.replace("{t}", f"{t}_t").replace("{u}", f"{u}_u"))
+        searched = "".join(name for name, by in (("t", t), ("u", u)) if by != "parquet")
+        return self.spark.sql(written_for_us(text, searched).replace("{t}", f"{t}_t").replace("{u}", f"{u}_u"))
 
 
 @pytest.fixture(scope="module")
 def twins(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
+    before = spark.conf.get("spark.sql.timeType.enabled")
+    spark.conf.set("spark.sql.timeType.enabled", "true")
     twins = Twins(spark, tmp_path_factory.mktemp("queries"))
     yield twins
     for view in twins.frames:
         spark.catalog.dropTempView(view)
+    spark.conf.set("spark.sql.timeType.enabled", before)
+    print(f"\n{twins.coverage}", file=sys.__stderr__)
 
 
 def numbers_of(batch: int) -> list[int]:
     chosen = os.environ.get("PARQUET_QUERY")
-    return [number for number in range(batch, QUERIES, BATCHES) if chosen in (None, str(number))]
+    if chosen is not None:
+        return [int(chosen)] if batch == 0 else []
+    return list(range(batch * TOGETHER, min(QUERIES, (batch + 1) * TOGETHER)))
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", range(math.ceil(QUERIES / TOGETHER)))
 def test_queries(twins: Twins, setting: Callable[[str, str], None], batch: int) -> None:
-    by_tasks = []
+    by_tasks: list[bool] = []
+    differences = []
     for number in numbers_of(batch):
-        dice = random.Random(SEED + number)
-        query = Queries(dice).query(number)
-        setting("spark.sql.session.timeZone", dice.choice(ZONES))
-        setting("spark.sql.ansi.enabled", dice.choice(["true", "false"]))
-        setting("spark.sql.adaptive.enabled", dice.choice(["true", "false"]))
-        wanted = answer(twins.ask(query.text, "parquet", "parquet"))
-        for ours in ("driver", dice.choice(["tasks", "tasks", "mixed"])):
-            other = dice.choice([ours, ours, "parquet"])
-            where = f"query {number} by {ours}, the second table by {other}: {query.text}"
-            frame = twins.ask(query.text, ours, other)
-            check(answer(frame), wanted, query, twins, where)
-            if ours == "driver":
-                assert not runs_tasks(frame), where
-            elif ours == "tasks":
-                by_tasks.append(runs_tasks(frame))
-            between = Queries(dice).filter()
-            mine, theirs = (twins.frames[f"{name}_t"].where(between).count() for name in (ours, "parquet"))
-            assert mine == theirs, f"after query {number} by {ours}: count of {between}"
-            check(answer(frame), wanted, query, twins, f"again, {where}")
+        try:
+            by_tasks += ask_all(twins, setting, number)
+        except AssertionError as difference:
+            differences.append(str(difference))
+    twins.coverage.differences += differences
+    assert not differences, "\n\n".join(differences)
     assert len(by_tasks) < 4 or sum(by_tasks) * 2 >= len(by_tasks), "most queries of tasks run some"
+
+
+def ask_all(twins: Twins, setting: Callable[[str, str], None], number: int) -> list[bool]:
+    """Ask one query of everyone who answers in its cell. True for each that tasks were to answer, and did."""
+    dice, cell, by_tasks = random.Random(SEED + number), cell_of(number), []
+    query = Queries(dice).query(number)
+    setting("spark.sql.session.timeZone", cell.zone)
+    setting("spark.sql.ansi.enabled", cell.ansi)
+    setting("spark.sql.adaptive.enabled", cell.adaptive)
+    wanted = answer(twins.ask(query.text, "parquet", "parquet"))
+    count(twins.coverage, number, cell, query, wanted)
+    for ours in ("driver", cell.way):
+        other = ours if cell.second == "ours" else "parquet"
+        where = f"query {number} by {ours}, the second table by {other}, {cell}: {query.text}"
+        frame = twins.ask(query.text, ours, other)
+        check(answer(frame), wanted, query, twins, where)
+        tasks = runs_tasks(frame)
+        if ours == "driver":
+            assert not tasks, where
+        elif ours == "tasks":
+            by_tasks.append(tasks)
+        twins.coverage.by_tasks += tasks
+        between = Queries(dice).filter()
+        mine, theirs = (twins.frames[f"{name}_t"].where(between).count() for name in (ours, "parquet"))
+        assert mine == theirs, f"after query {number} by {ours}: count of {between}"
+        check(answer(frame), wanted, query, twins, f"again, {where}")
+        twins.coverage.answers += 2
+    return by_tasks
+
+
+def count(coverage: Coverage, number: int, cell: Cell, query: Query, wanted: Answer) -> None:
+    coverage.queries += 1
+    coverage.cells[cell] += 1
+    coverage.shapes[Queries(random.Random(0)).shape(number)] += 1
+    coverage.searches += "has_" in query.text
+    coverage.errors += wanted.failed is not None
 
 
 def runs_tasks(frame: DataFrame) -> bool:
