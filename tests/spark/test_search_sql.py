@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -196,66 +194,6 @@ def test_what_no_index_can_answer_is_an_error_of_one_line(
 def test_a_score_without_a_search_is_an_error(logs: DataFrame) -> None:
     with pytest.raises(PySparkException, match="give a query"):
         logs.select("_score").collect()
-
-
-_PIECES = [
-    "SELECT",
-    "FROM",
-    "WHERE",
-    "AND",
-    "OR",
-    "NOT",
-    "AS",
-    "t",
-    "a",
-    "b",
-    "(",
-    ")",
-    ",",
-    ".",
-    "=",
-    "*",
-    "1",
-    "LIKE",
-    "IN",
-    "?",
-]
-_PIECES += ["?", ":p", "indexquery", "INDEXQUERY", "TextSearch", "fieldmatch"]
-_PIECES += ["`indexquery`", "'indexquery'", "'a INDEXQUERY ''b'''", "\"x INDEXQUERY 'y'\"", "/* INDEXQUERY 'x' */"]
-_PIECES += [
-    "-- INDEXQUERY 'x'\n",
-    "indexquery(a, 'b')",
-    "'%x'",
-    "SHOW TABLES",
-    "IS NULL",
-    "GROUP BY",
-    "ORDER BY",
-    "LIMIT 1",
-]
-
-
-def test_no_text_that_spark_reads_is_read_otherwise(spark: SparkSession) -> None:
-    """Texts in which our words stand anywhere: where Spark's own parser has an answer, the session's has the same."""
-    dice = random.Random(20)
-    session = spark._jsparkSession.sessionState().sqlParser()
-    own = spark._jvm.org.apache.spark.sql.execution.SparkSqlParser()
-    both = 0
-    for _ in range(examples(400)):
-        text = " ".join(dice.choices(_PIECES, k=dice.randrange(1, 9)))
-        if dice.random() < 0.7:
-            text = f"SELECT {text}"
-        theirs, ours = _parsed(own, text), _parsed(session, text)
-        if theirs is not None:
-            assert ours == theirs, text
-            both += 1
-    assert both > 20, "the texts are too strange"
-
-
-def _parsed(parser: Any, text: str) -> str | None:
-    try:
-        return re.sub(r"#\d+", "", str(parser.parsePlan(text).toString()))
-    except PySparkException:
-        return None
 
 
 def test_infix_words_in_views_and_explain(spark: SparkSession, logs: DataFrame) -> None:
