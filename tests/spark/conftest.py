@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -138,3 +138,20 @@ def in_zone(spark: SparkSession) -> Callable[..., object]:
 def url(tmp_path: Path) -> str:
     """A place for a table."""
     return str(tmp_path / "table")
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the planner says of its scans, also of those that the driver answers and `explain` does not show."""
+    from indextables.spark.connector import planner
+
+    said: list[str] = []
+    describe = planner.describe
+
+    def telling(*what: Any) -> str:
+        text = describe(*what)
+        said.append(text)
+        return text
+
+    monkeypatch.setattr(planner, "describe", telling)
+    return said

@@ -28,7 +28,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from indextables import Table
-from indextables.spark.connector import planner
 
 pytestmark = pytest.mark.spark
 
@@ -124,21 +123,6 @@ def cases_of(path: Path) -> list[Case]:
         sql = "\n".join(line for line in lines if not line.startswith("--"))
         cases.append(Case(comments, sql, [line.removeprefix("--> ") for line in lines if line.startswith("-->")]))
     return cases
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the planner says of its scans, also of those that the driver answers and `explain` does not show."""
-    said: list[str] = []
-    describe = planner.describe
-
-    def telling(*what: Any) -> str:
-        text = describe(*what)
-        said.append(text)
-        return text
-
-    monkeypatch.setattr(planner, "describe", telling)
-    return said
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -43,7 +43,7 @@ from indextables.table.distributed.local_answers import (
 )
 from indextables.table.distributed.read_tasks import SCORE, plan_tasks
 from indextables.table.handle import TableHandle
-from indextables.table.read.request import ReadPlan, plan_read
+from indextables.table.read.request import ByColumns, ReadPlan, plan_read
 
 _YES: Final = b"\x01"
 _NO: Final = b"\x00"
@@ -163,13 +163,19 @@ def answer_offset(asked: Mapping[str, Any]) -> list[bytes]:
 
 
 def answer_top(asked: Mapping[str, Any]) -> list[bytes]:
-    """Whether the table sorts and cuts the rows, and whether Spark has to do it once more."""
+    """Whether the table sorts and cuts the rows, and whether Spark has to do it once more.
+
+    Spark says only afterwards whether it wants scores, which rows in an order of columns do not have: after a search, Spark sorts
+    the few rows once more, or all of them.
+    """
     question = Question(asked)
     if question.filtered_again or asked.get("aggregate") is not None or question.options.limit is not None:
         return [_NO, _NO]
-    if order_of(asked["top"]["orders"], question) is None:
+    order = order_of(asked["top"]["orders"], question)
+    if order is None or not may_answer_here(read_plan(question)):
         return [_NO, _NO]
-    return [_YES if may_answer_here(read_plan(question)) else _NO, _NO]
+    may_be_scored = isinstance(order, ByColumns) and question.rows_request().searches
+    return [_YES, _YES if may_be_scored else _NO]
 
 
 def plan(asked: Mapping[str, Any]) -> list[bytes]:

@@ -20,7 +20,7 @@ from pyspark.sql.types import DataType, DoubleType, LongType, StructField, Struc
 
 from indextables.core.aggregate import Aggregate, Key, Metric
 from indextables.core.errors import QueryError
-from indextables.core.predicate import And, Column, Predicate, Search, all_of
+from indextables.core.predicate import And, Column, Predicate, Search, all_of, has_search
 from indextables.core.row_order import SortKey, is_sortable
 from indextables.core.runtime.cached_property import cached_property
 from indextables.core.runtime.process_state import Lru, ProcessLocal
@@ -157,8 +157,20 @@ class Question:
 
     @property
     def scored(self) -> bool:
-        """True if Spark wants scores."""
-        return SCORE in self.columns and SCORE not in self.schema.names
+        """True if Spark wants scores, or the rows with the best ones."""
+        return self.best_first or (SCORE in self.columns and SCORE not in self.schema.names)
+
+    @property
+    def best_first(self) -> bool:
+        """True if the first rows are those with the best scores. Spark says so before it says which columns it wants."""
+        orders = self.asked.get("top", {}).get("orders", ())
+        keys = [(order["key"].get("column"), order["descending"]) for order in orders]
+        return keys == [([SCORE], True)] and SCORE not in self.schema.names
+
+    @property
+    def _sorted_by_spark(self) -> bool:
+        """True if rows have scores and an order by columns: the table gives all of them, and Spark sorts and cuts them."""
+        return "top" in self.asked and self.scored and not self.best_first
 
     @cached_property
     def query(self) -> str | None:
@@ -166,7 +178,13 @@ class Question:
         if self.options.query is not None or not self.scored or self.where is None:
             return self.options.query
         parts = self.where.children if isinstance(self.where, And) else (self.where,)
-        return " AND ".join(_ranking_text(part) for part in parts if isinstance(part, Search)) or None
+        ranked = " AND ".join(_ranking_text(part) for part in parts if isinstance(part, Search))
+        if not ranked and has_search(self.where):
+            raise QueryError(
+                "_score says how well a row fits the searches that every row of the answer fits, and here all searches stand "
+                "under OR or NOT: let one stand under AND alone, or leave _score out"
+            )
+        return ranked or None
 
     def rows_request(self) -> ReadRequest:
         """The rows that the filters leave, all of them, without their columns."""
@@ -203,6 +221,8 @@ class Question:
         """
         if self.options.limit is not None:
             return self.options.limit
+        if self._sorted_by_spark:
+            return None
         top = self.asked.get("top")
         return top["rows"] if top is not None else self.asked.get("limit")
 
@@ -212,7 +232,7 @@ class Question:
         if self.options.limit is not None:
             return ByScore() if self.options.score else None
         top = self.asked.get("top")
-        return None if top is None else order_of(top["orders"], self)
+        return None if top is None or self._sorted_by_spark else order_of(top["orders"], self)
 
     @property
     def _doing(self) -> str:
@@ -233,16 +253,11 @@ def _ranking_text(search: Search) -> str:
 
 def order_of(orders: Sequence[Mapping[str, Any]], question: Question) -> ByScore | ByColumns | None:
     """Spark's sort keys as an order of ours; None where only Spark can sort by them."""
-    keys = [order["key"].get("column") for order in orders]
-    if keys == [[SCORE]] and question.scored and orders[0]["descending"]:
+    if question.best_first:
         return ByScore()
     columns = [table_column(order["key"], question.schema) for order in orders]
     sorted_by = [column for column in columns if column is not None]
-    if (
-        question.scored
-        or len(sorted_by) < len(orders)
-        or not all(_sorts(column, question.schema) for column in sorted_by)
-    ):
+    if len(sorted_by) < len(orders) or not all(_sorts(column, question.schema) for column in sorted_by):
         return None
     return ByColumns(
         tuple(
