@@ -210,10 +210,13 @@ COPIED = [
     "SELECT a.id FROM texts a JOIN raw b ON a.message = b.message WHERE a.message TEXTSEARCH 'disk'",
     "SELECT a.id FROM texts a JOIN other b ON a.message = b.message WHERE a.message INDEXQUERY 'disk'",
     "SELECT b.id FROM other b LEFT SEMI JOIN texts a ON a.message = b.message AND a.message INDEXQUERY 'disk'",
+    "SELECT b.id FROM raw b JOIN texts a ON a.message = b.message WHERE a.message INDEXQUERY 'disk' AND b.id < 3",
+    "SELECT a.id FROM texts a WHERE a.message IN (SELECT message FROM raw) AND a.message INDEXQUERY 'disk'",
+    "SELECT a.id FROM texts a JOIN texts b ON a.message = b.message WHERE a.message INDEXQUERY 'disk' AND b.id > 0",
 ]
+"""Joins in which Spark infers conditions of one column for the other."""
 
 
-@pytest.mark.xfail(reason="Spark infers the search for the column of the other table, where it means something else")
 @pytest.mark.parametrize("text", COPIED)
 def test_a_search_is_not_copied_along_an_equality(spark: SparkSession, tmp_path: Path, text: str) -> None:
     """`raw` has the same texts, not cut into words, and `other` is Parquet."""

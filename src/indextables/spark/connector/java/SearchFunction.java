@@ -9,10 +9,21 @@ import org.apache.spark.sql.types.DataTypes;
 public class SearchFunction implements ScalarFunction {
     private final String name;
     private final DataType[] types;
+    private final boolean own;
 
     SearchFunction(String name, DataType[] types) {
+        this(name, types, true);
+    }
+
+    private SearchFunction(String name, DataType[] types, boolean own) {
         this.name = name;
         this.types = types;
+        this.own = own;
+    }
+
+    /** The search as Spark infers it for another column, where it has no meaning. */
+    SearchFunction inferred() {
+        return new SearchFunction(name, types, false);
     }
 
     public DataType[] inputTypes() {
@@ -35,8 +46,9 @@ public class SearchFunction implements ScalarFunction {
         return true;
     }
 
+    /** Spark keeps inferred conditions only if they are deterministic. */
     public boolean isDeterministic() {
-        return true;
+        return own;
     }
 
     /** Spark asks what the condition is for nulls, to simplify outer joins. Nothing is known of any other value here. */
@@ -53,7 +65,7 @@ public class SearchFunction implements ScalarFunction {
     }
 
     public boolean equals(Object other) {
-        return other instanceof SearchFunction && ((SearchFunction) other).name.equals(name);
+        return other instanceof SearchFunction && ((SearchFunction) other).name.equals(name) && ((SearchFunction) other).own == own;
     }
 
     public int hashCode() {

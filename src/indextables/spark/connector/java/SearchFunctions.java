@@ -52,7 +52,7 @@ public class SearchFunctions {
                 throw new IllegalArgumentException("indextables: " + name + " takes a column and a text: " + name + "(message, 'error AND timeout')");
             }
             DataType[] types = {((Expression) children.apply(0)).dataType(), DataTypes.StringType};
-            return new ApplyFunctionExpression(new SearchFunction(name, types), children);
+            return new SearchCall(new SearchFunction(name, types), children);
         }
     }
 
@@ -65,7 +65,7 @@ public class SearchFunctions {
             }
             DataType[] types = {DataTypes.StringType, DataTypes.StringType};
             Seq both = (Seq) children.prepended(UnresolvedAttribute$.MODULE$.quoted("_indexall"));
-            return new ApplyFunctionExpression(new SearchFunction(OF_ALL, types), both);
+            return new SearchCall(new SearchFunction(OF_ALL, types), both);
         }
     }
 
