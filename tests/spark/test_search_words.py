@@ -77,9 +77,13 @@ TOKEN = re.compile(
 def uses_an_operator(text: str) -> bool:
     """True if a text has a name, one of the words and a string or a parameter in a row, as a search has them."""
     tokens = [(found.lastgroup, found.group()) for found in TOKEN.finditer(text) if found.lastgroup != "space"]
-    for (left, _), (kind, word), (right, _) in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        words = {"indexquery", "textsearch", "fieldmatch"}
-        if left == kind == "name" and right in ("text", "mark") and word.lower() in words:
+    words, begins = (
+        {"indexquery", "textsearch", "fieldmatch"},
+        {"where", "on", "and", "or", "when", "having", "select", "by"},
+    )
+    for (left, column), (kind, word), (right, _) in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        named = left == kind == "name" and column.lower() not in begins
+        if named and right in ("text", "mark") and word.lower() in words:
             return True
     return False
 
@@ -163,6 +167,7 @@ def test_words_that_are_names_or_inside_of_texts_mean_nothing(parsers: tuple[Any
         ("a AS `indexquery`, 'x'", False),
         ("indexquery(a, 'x')", False),
         ("indexquery 'x'", False),
+        ("SELECT a WHERE INDEXQUERY 'x'", False),
     ],
 )
 def test_what_an_operator_is(text: str, expected: bool) -> None:

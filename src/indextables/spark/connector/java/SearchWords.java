@@ -13,6 +13,9 @@ public class SearchWords {
     private static final int TEXT = 2;
     private static final int MARK = 3;
 
+    /** Words that begin a condition. A search that has no column stands behind one of them, and Spark's own error is clearest there. */
+    private static final String[] BEFORE_CONDITIONS = {"where", "on", "and", "or", "when", "having", "select", "by"};
+
     private final String sql;
     private final List kinds = new ArrayList();
     private final List starts = new ArrayList();
@@ -73,6 +76,9 @@ public class SearchWords {
     /** The first token of the column that ends with a token: name, or name.name; -1 where no column ends there. */
     private int columnFrom(int last) {
         if (last < 0 || kind(last) != NAME) return -1;
+        for (int i = 0; i < BEFORE_CONDITIONS.length; i++) {
+            if (isWord(last, BEFORE_CONDITIONS[i])) return -1;
+        }
         int first = last;
         while (first >= 2 && kind(first - 1) == MARK && sql.charAt(start(first - 1)) == '.' && kind(first - 2) == NAME) first -= 2;
         return first;
