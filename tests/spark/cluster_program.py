@@ -58,6 +58,13 @@ def executor() -> int:
     return int(Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+def buckets(spark: SparkSession, url: str) -> list[list[Any]]:
+    """Buckets that Spark computes, on executors that do not have the functions' classes."""
+    rows = spark.read.format("indextables").load(url).where("id + 0 < 150")
+    found = rows.selectExpr("indextables_histogram(id, 100) AS k", "indextables_range(id, 50, 120) AS r")
+    return [list(row) for row in found.groupBy("k", "r").count().sort("k", "r").collect()]
+
+
 def both_executors(spark: SparkSession, home: Path) -> dict[str, Any]:
     url = str(home / "together")
 
@@ -76,15 +83,8 @@ def both_executors(spark: SparkSession, home: Path) -> dict[str, Any]:
         "read": sorted(row.id for row in read.select("id").collect()),
         "searched": read.where("half = 1").count(),
         "counted": count(spark, url).first()[0],
-        "buckets": [
-            list(row)
-            for row in read.where("id + 0 < 150")
-            .selectExpr("indextables_histogram(id, 100) AS k", "indextables_range(id, 50, 120) AS r")
-            .groupBy("k", "r")
-            .count()
-            .sort("k", "r")
-            .collect()
-        ],
+        "buckets": buckets(spark, url),
+        "buckets_of_a_new_session": buckets(spark.newSession(), url),
     }
     merged = merge_splits(spark, url)
     warm = prewarm(spark, url)

@@ -24,6 +24,7 @@ def test_two_executors_write_read_and_merge_one_table(found: dict[str, Any]) -> 
     assert step["read"] == sorted([*range(200), *range(200)])
     assert (step["searched"], step["counted"]) == (200, 400)
     assert step["buckets"] == [[0, "< 50", 100], [0, "[50, 120)", 100], [100, ">= 120", 60], [100, "[50, 120)", 40]]
+    assert step["buckets_of_a_new_session"] == step["buckets"]
     assert step["merged"] == [24, 2, 400]
     assert (step["warm"], step["compacted"]) == (2, "compacted")
     assert step["after"] == step["read"]

@@ -13,6 +13,7 @@ public class Setup {
         add(spark, new RowChanges());
         add(spark, new WriteReads());
         add(spark, new LastRule()); // replaces tables by their rows, so all others come before
+        LastStrategy.addTo(spark);
         SearchFunctions.register(FunctionRegistry$.MODULE$.builtin());
         SearchFunctions.register(spark.sessionState().functionRegistry());
         BucketFunctions.register(FunctionRegistry$.MODULE$.builtin());
