@@ -18,6 +18,7 @@ groups.py     Spark's aggregates as aggregates of ours
 buckets.py    `indextables_histogram` and its like: keys of groups as functions of SQL
 bucket_trees.py  the same functions as expressions that Spark computes itself
 snippets.py   `indextables_snippet(column)`: columns of snippets
+joins.py      keys of a join, handed over while Spark plans
 worker.py     what a Python worker runs for a read
 writes.py     writes that the planner hands over
 names.py      the catalogs are set in a session

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from indextables.core.errors import IndexTablesError, TableNotFound
-from indextables.spark.connector import buckets, catalog, creation, deletes, hidden, planner, writes
+from indextables.spark.connector import buckets, catalog, creation, deletes, hidden, joins, planner, writes
 
 Verb: TypeAlias = Callable[[Mapping[str, Any]], Sequence[bytes]]
 _log: Final = logging.getLogger(__name__)
@@ -29,6 +29,7 @@ VERBS: Final[dict[str, Verb]] = {
     "offset": planner.answer_offset,
     "top": planner.answer_top,
     "plan": planner.plan,
+    "join": joins.answer_join,
     "tasks": planner.tasks,
     "bucket": buckets.define_bucket,
     "load": catalog.load_table,

@@ -183,9 +183,13 @@ def plan(asked: Mapping[str, Any]) -> list[bytes]:
     question = Question(asked)
     add_snippets = AddSnippets(question.handle, question.rows_request(), question.snippets)
     chosen = read_plan(question)
+    check_readable(question.output())
+    return plan_parts(question, chosen, _answer(question, chosen))
+
+
+def plan_parts(question: Question, chosen: ReadPlan, found: Rows | Estimate) -> list[bytes]:
+    """A planned read as Java takes it."""
     output = question.output()
-    check_readable(output)
-    found = _answer(question, chosen)
     says = describe(question, chosen, found)
     if isinstance(found, Rows):
         return [_YES, output.json().encode(), says.encode(), arrow_stream(add_snippets(found.table), output)]
@@ -232,8 +236,9 @@ def describe(question: Question, chosen: ReadPlan, found: Rows | Estimate) -> st
         f"version {question.handle.version}",
         f"{chosen.files.num_rows} of {every.num_rows} files, {file_bytes(chosen.files):,} bytes",
     ]
-    if request.where is not None:
-        parts.append(f"where {to_sql(request.where)}")
+    if question.filtered is not None:
+        parts.append(f"where {to_sql(question.filtered)}")
+    parts.extend(f"{values:,} keys of a join for {column}" for column, values in question.joined)
     if request.query is not None:
         parts.append(f"query {request.query!r}")
     if request.aggregate is not None:

@@ -1,6 +1,7 @@
 """What Spark's planner asks of a table, read from the connector's JSON.
 
-    {"table": handle text, "filters": […], "columns": schema, "aggregate": …, "limit": n, "offset": n, "top": …, "runtime": […]}
+    {"table": handle text, "filters": […], "columns": schema, "aggregate": …, "limit": n, "offset": n, "top": …,
+     "joins": […], "runtime": […]}
                                           └──▶ Question ──▶ ReadRequest
 
 A question is complete in itself: every call of the planner sends all that it gathered so far. Nothing is kept between calls but
@@ -93,12 +94,30 @@ class Question:
 
     @cached_property
     def where(self) -> Predicate | None:
-        """The filters that the table applies, those of the reader's options included."""
-        own = make_request(self.handle, None, columns=(), where=self.options.where).where
+        """All filters that the table applies, those of joins included."""
         runtime = (answer_tree(tree, self.schema) for tree in self.asked.get("runtime", ()))
-        parts = [answer.predicate for answer in (*self.conditions, *runtime) if answer.predicate is not None]
+        parts = [answer.predicate for answer in (*self.joins, *runtime) if answer.predicate is not None]
+        chosen = parts if self.filtered is None else [self.filtered, *parts]
+        return all_of(chosen) if chosen else None
+
+    @cached_property
+    def filtered(self) -> Predicate | None:
+        """The filters of the query and of the reader's options."""
+        own = make_request(self.handle, None, columns=(), where=self.options.where).where
+        parts = [answer.predicate for answer in self.conditions if answer.predicate is not None]
         chosen = parts if own is None else [own, *parts]
         return all_of(chosen) if chosen else None
+
+    @cached_property
+    def joins(self) -> tuple[FilterAnswer, ...]:
+        """How the table answers the keys of each join: lists of values of a column."""
+        return tuple(answer_tree(tree, self.schema) for tree in self.asked.get("joins", ()))
+
+    @property
+    def joined(self) -> list[tuple[str, int]]:
+        """The column of each join, and how many keys there are for it."""
+        trees = [tree["arguments"] for tree in self.asked.get("joins", ())]
+        return [(arguments[0]["column"][0], len(arguments) - 1) for arguments in trees]
 
     @property
     def filtered_again(self) -> bool:

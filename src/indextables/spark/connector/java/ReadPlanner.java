@@ -127,11 +127,11 @@ public class ReadPlanner implements ScanBuilder, SupportsPushDownV2Filters, Supp
     }
 
     public Scan build() {
-        return build(table, asked);
+        return scan(table, asked, Python.ask("plan", new LinkedHashMap(asked)));
     }
 
-    private static Scan build(IndexTable table, Map asked) {
-        byte[][] a = Python.ask("plan", new LinkedHashMap(asked));
+    /** The scan that Python's answer to a question describes. */
+    static Scan scan(IndexTable table, Map asked, byte[][] a) {
         StructType schema = (StructType) DataType.fromJson(Python.text(a[1]));
         String description = Python.text(a[2]);
         if (Python.yes(a[0])) return new LocalAnswer(table, asked, schema, description, a[3]);
@@ -145,6 +145,6 @@ public class ReadPlanner implements ScanBuilder, SupportsPushDownV2Filters, Supp
         if (table == null) return null;
         Map asked = new LinkedHashMap(scan instanceof LocalAnswer ? ((LocalAnswer) scan).asked : ((TaskScan) scan).asked);
         asked.put("snippets", columns);
-        return build(table, asked);
+        return scan(table, asked, Python.ask("plan", new LinkedHashMap(asked)));
     }
 }

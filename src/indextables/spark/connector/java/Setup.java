@@ -12,7 +12,8 @@ public class Setup {
     public void session(SparkSession spark) throws Exception {
         add(spark, new RowChanges());
         add(spark, new WriteReads());
-        add(spark, new LastRule()); // replaces tables by their rows, so all others come before
+        add(spark, new LastRule()); // answers become rows, so what looks at tables comes before
+        add(spark, new JoinKeys()); // joins hand the keys of rows over, and all of it again until nothing changes any more
         LastStrategy.addTo(spark);
         SearchFunctions.register(FunctionRegistry$.MODULE$.builtin());
         SearchFunctions.register(spark.sessionState().functionRegistry());

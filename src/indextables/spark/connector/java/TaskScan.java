@@ -2,10 +2,13 @@ package indextables;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Set;
 
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
@@ -29,6 +32,7 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
     private final long bytes;
     private final boolean filterable;
     private final List runtime = new ArrayList();
+    private final Set refused = Collections.synchronizedSet(new HashSet());
 
     TaskScan(IndexTable table, Map asked, StructType schema, String description, long rows, long bytes, boolean filterable) {
         this.table = table;
@@ -82,6 +86,20 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
 
     public void filter(Predicate[] predicates) {
         runtime.addAll(Trees.list(predicates));
+    }
+
+    /** This read with the keys of a join, a scan of its own; null where the keys are handed over already, or would not help. */
+    Scan joined(String column, LocalKeys keys) {
+        Map tree = keys.tree(column);
+        List all = asked.containsKey("joins") ? new ArrayList((List) asked.get("joins")) : new ArrayList();
+        if (!filterable || all.contains(tree) || refused.contains(tree)) return null;
+        all.add(tree);
+        Map question = new LinkedHashMap(asked);
+        question.put("joins", all);
+        byte[][] a = Python.ask("join", new LinkedHashMap(question));
+        if (a.length > 0) return ReadPlanner.scan(table, question, a);
+        refused.add(tree);
+        return null;
     }
 
     public Batch toBatch() {
