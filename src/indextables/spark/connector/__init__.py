@@ -19,6 +19,9 @@ buckets.py    `indextables_histogram` and its like: keys of groups as functions 
 bucket_trees.py  the same functions as expressions that Spark computes itself
 snippets.py   `indextables_snippet(column)`: columns of snippets
 joins.py      keys of a join, handed over while Spark plans
+clusters.py   reads by partition, so that Spark exchanges no rows
+places.py     the executors that tasks prefer
+statistics.py what the log knows of columns, for Spark's cost-based optimizer
 worker.py     what a Python worker runs for a read
 writes.py     writes that the planner hands over
 names.py      the catalogs are set in a session

@@ -15,7 +15,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from indextables.core.errors import IndexTablesError, TableNotFound
-from indextables.spark.connector import buckets, catalog, creation, deletes, hidden, joins, planner, writes
+from indextables.spark.connector import (
+    buckets,
+    catalog,
+    clusters,
+    creation,
+    deletes,
+    hidden,
+    joins,
+    planner,
+    statistics,
+    writes,
+)
 
 Verb: TypeAlias = Callable[[Mapping[str, Any]], Sequence[bytes]]
 _log: Final = logging.getLogger(__name__)
@@ -30,6 +41,8 @@ VERBS: Final[dict[str, Verb]] = {
     "top": planner.answer_top,
     "plan": planner.plan,
     "join": joins.answer_join,
+    "cluster": clusters.answer_cluster,
+    "statistics": statistics.column_statistics,
     "tasks": planner.tasks,
     "bucket": buckets.define_bucket,
     "load": catalog.load_table,

@@ -24,10 +24,11 @@ from indextables.core.errors import OptionError, SchemaError, TableNotFound
 from indextables.core.options import PREFIX
 from indextables.core.predicate import to_sql
 from indextables.spark.connector.groups import said_key
+from indextables.spark.connector.places import task_places
 from indextables.spark.connector.questions import Question, TableText, keep_handle, order_of, pin_table, read_plan
 from indextables.spark.connector.snippets import AddSnippets
 from indextables.spark.connector.worker import row_tasks
-from indextables.spark.reading.arrow_types import ToSpark, arrow_schema
+from indextables.spark.reading.arrow_types import ToSpark, arrow_schema, spark_schema
 from indextables.spark.reading.loaded_schema import loaded_schema
 from indextables.spark.reading.read_options import ReadOptions
 from indextables.table.distributed.filter_answers import Exactness
@@ -41,6 +42,7 @@ from indextables.table.distributed.local_answers import (
     known_rows,
     may_answer_here,
 )
+from indextables.table.distributed.partition_tasks import plan_partitions
 from indextables.table.distributed.read_tasks import SCORE, plan_tasks
 from indextables.table.handle import TableHandle
 from indextables.table.read.request import ByColumns, ReadPlan, plan_read
@@ -199,14 +201,24 @@ def plan_parts(question: Question, chosen: ReadPlan, found: Rows | Estimate) -> 
 
 
 def tasks(asked: Mapping[str, Any]) -> list[bytes]:
-    """The function that workers run, pickled, and the bytes of each task."""
+    """The function that workers run, pickled; the partition values and the places of tasks; numbers; the bytes of each task."""
     question = Question(asked)
     output = StructType.fromJson(json.loads(asked["read_schema"]))
     request = question.request()
     if question.cut_again:
         request = replace(request, files=first_files(plan_read(question.handle, request)))
-    divided = plan_tasks(question.handle, request, processors=asked.get("processors"), cut_again=question.cut_again)
-    return row_tasks(divided, arrow_schema(output), question.snippets, travels="runtime" in asked)
+    handle, keys = question.handle, b""
+    if asked.get("clustered"):
+        by_partition = plan_partitions(handle, request, one_each="runtime" in asked)
+        divided = by_partition.plan
+        keys = arrow_stream(by_partition.keys, spark_schema(handle.schema, handle.partition_columns))
+    else:
+        divided = plan_tasks(handle, request, processors=asked.get("processors"), cut_again=question.cut_again)
+    function, *parts = row_tasks(divided, arrow_schema(output), question.snippets, travels="runtime" in asked)
+    places = task_places(divided.files, asked.get("executors", ()))
+    read = divided.read
+    numbers = (read.num_rows, handle.files().num_rows - read.num_rows, handle.version, file_bytes(read))
+    return [function, keys, "\n".join(places).encode(), "\n".join(map(str, numbers)).encode(), *parts]
 
 
 def _answer(question: Question, chosen: ReadPlan) -> Rows | Estimate:

@@ -3,6 +3,8 @@
     driver: plan ──▶ values that pickle ──▶ executors: run ──▶ answers that pickle ──▶ driver: commit, or put together
 
 read_tasks.py      `ReadTask` and planning: rows, counts and groups of some splits
+partition_tasks.py tasks that read one partition of a table each
+column_facts.py    what the log knows of a column of some files
 task_packing.py    which splits go together in a task, and the bytes that travel
 local_answers.py   small questions of an engine, answered in the process that plans them
 filter_answers.py  which filters of a planner are answered exactly, inexactly or not at all

@@ -131,6 +131,8 @@ class TaskPlan:
     job: ReadJob
     files: list[bytes]
     """The `files` of each task."""
+    read: pa.Table
+    """The log's entries of all files that are read."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -174,7 +176,7 @@ def plan_tasks(
     elif (request.limit is not None and not cut_again) or request.offset:
         most_tasks = 1
     light = request.searches or not request.columns
-    return TaskPlan(make_job(handle, request), packs(files, handle.options, most_tasks, light, processors))
+    return TaskPlan(make_job(handle, request), packs(files, handle.options, most_tasks, light, processors), files)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -68,6 +69,15 @@ def packs(
     return made
 
 
+def packed_slices(files: pa.Table, counts: Sequence[int]) -> list[bytes]:
+    """The entries of tasks that have so many files each, one after the other."""
+    batch, made, start = _batch(files), [], 0
+    for count in counts:
+        made.append(_bytes(batch.slice(start, count)))
+        start += count
+    return made
+
+
 def _batch(files: pa.Table) -> pa.RecordBatch:
     batches = files.select(ENTRY_SCHEMA.names).cast(ENTRY_SCHEMA).combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], ENTRY_SCHEMA)
@@ -102,4 +112,4 @@ def _cuts(sizes: Any, options: Options, most_tasks: int | None, light: bool, pro
     return list(zip(edges.tolist(), [*edges[1:].tolist(), count], strict=True))
 
 
-__all__ = ["packed", "packs", "unpacked"]
+__all__ = ["packed", "packed_slices", "packs", "unpacked"]

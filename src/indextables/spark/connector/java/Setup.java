@@ -14,6 +14,7 @@ public class Setup {
         add(spark, new WriteReads());
         add(spark, new LastRule()); // answers become rows, so what looks at tables comes before
         add(spark, new JoinKeys()); // joins hand the keys of rows over, and all of it again until nothing changes any more
+        add(spark, new Clustering()); // scans are read by partition
         LastStrategy.addTo(spark);
         SearchFunctions.register(FunctionRegistry$.MODULE$.builtin());
         SearchFunctions.register(spark.sessionState().functionRegistry());

@@ -2,6 +2,7 @@ package indextables;
 
 import java.util.Map;
 
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -15,21 +16,31 @@ import scala.Option;
  * runtime filters. So a task's partition holds all that the task needs.
  */
 public class TaskBatch implements Batch {
+    /** Where the tasks begin in Python's answer. */
+    private static final int TASKS = 4;
+
     private final Map question;
     private final String key;
     private final StructType schema;
+    private final StructType keys;
     private byte[][] planned;
 
-    TaskBatch(Map question, StructType schema) {
+    /** `keys` are the partition columns of the table, if the read is by partition. */
+    TaskBatch(Map question, StructType schema, StructType keys) {
         this.question = question;
         this.key = TaskScan.key(question);
         this.schema = schema;
+        this.keys = keys;
     }
 
-    /** The first part is the function that a worker runs, the others are the partitions. */
+    /**
+     * The function that a worker runs; the partition values of all tasks; the places of all tasks; numbers for Spark's UI; then a part
+     * for each task.
+     */
     private synchronized byte[][] planned() {
         if (planned == null) {
             question.put("processors", Integer.valueOf(Settings.processors()));
+            question.put("executors", Settings.executors());
             planned = Python.ask("tasks", question);
         }
         return planned;
@@ -37,8 +48,23 @@ public class TaskBatch implements Batch {
 
     public InputPartition[] planInputPartitions() {
         byte[][] parts = planned();
-        InputPartition[] out = new InputPartition[parts.length - 1];
-        for (int i = 0; i < out.length; i++) out[i] = new PythonInputPartition(i, parts[i + 1]);
+        InputPartition[] out = new InputPartition[parts.length - TASKS];
+        InternalRow[] values = parts[1].length == 0 ? null : ArrowRows.read(parts[1], keys);
+        String[] places = Python.lines(parts[2]);
+        for (int i = 0; i < out.length; i++) {
+            byte[] task = parts[i + TASKS];
+            String place = places.length == 0 ? "" : places[i];
+            if (values != null) out[i] = new TaskPart.Keyed(i, task, place, values[i]);
+            else out[i] = place.isEmpty() ? new PythonInputPartition(i, task) : new TaskPart(i, task, place);
+        }
+        return out;
+    }
+
+    /** The numbers of the read, one after the other, as TaskScan names them. */
+    long[] numbers() {
+        String[] lines = Python.lines(planned()[3]);
+        long[] out = new long[lines.length];
+        for (int i = 0; i < out.length; i++) out[i] = Long.parseLong(lines[i]);
         return out;
     }
 

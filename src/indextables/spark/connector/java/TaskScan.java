@@ -2,27 +2,38 @@ package indextables;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
 import java.util.Set;
 
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
+import org.apache.spark.sql.connector.read.partitioning.Partitioning;
+import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 
 /** A read by tasks, which Spark's own classes for Python sources run on executors. */
-public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntimeV2Filtering {
+public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntimeV2Filtering, SupportsReportPartitioning {
+    private static final String[][] NUMBERS = new String[][] {
+        {"filesRead", "files read"}, {"filesLeftOut", "files left out"}, {"tableVersion", "version of the table"},
+        {"fileBytes", "bytes of the files read"}
+    };
+
     final IndexTable table;
     final Map asked;
     private final String key;
@@ -33,6 +44,8 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
     private final boolean filterable;
     private final List runtime = new ArrayList();
     private final Set refused = Collections.synchronizedSet(new HashSet());
+    private volatile TaskBatch last;
+    private Boolean clusters;
 
     TaskScan(IndexTable table, Map asked, StructType schema, String description, long rows, long bytes, boolean filterable) {
         this.table = table;
@@ -66,12 +79,54 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
         return Scan.ColumnarSupportMode.UNSUPPORTED;
     }
 
+    /** Spark's own metrics of Python sources, and ours. */
     public CustomMetric[] supportedCustomMetrics() {
-        return Python.source().createPythonMetrics();
+        List out = new ArrayList(Arrays.asList(Python.source().createPythonMetrics()));
+        for (int i = 0; i < NUMBERS.length; i++) out.add(new ReadNumber(NUMBERS[i][0], NUMBERS[i][1]));
+        return (CustomMetric[]) out.toArray(new CustomMetric[0]);
+    }
+
+    /** Spark asks after the tasks were planned for the last time. */
+    public CustomTaskMetric[] reportDriverMetrics() {
+        if (last == null) return new CustomTaskMetric[0];
+        long[] values = last.numbers();
+        CustomTaskMetric[] out = new CustomTaskMetric[values.length];
+        for (int i = 0; i < out.length; i++) out[i] = new ReadNumber.Value(NUMBERS[i][0], values[i]);
+        return out;
+    }
+
+    /** What the rows of a task have in common if Clustering asks for it. Without it tasks have no key, and Spark sees that. */
+    public Partitioning outputPartitioning() {
+        if (!filterable || table.partitionColumns.length == 0) return new UnknownPartitioning(0);
+        return new KeyGroupedPartitioning(table.partitioning(), 0);
+    }
+
+    /** The partition columns of the table; none where the tasks' rows are not rows of the table. */
+    String[] partitionColumns() {
+        return filterable ? table.partitionColumns : new String[0];
+    }
+
+    /** Whether a read by partition is possible, and worth it. */
+    synchronized boolean clusters() {
+        if (clusters == null) {
+            Map question = new LinkedHashMap(asked);
+            question.put("processors", Integer.valueOf(Settings.processors()));
+            question.put("exchanged", Integer.valueOf(SQLConf.get().numShufflePartitions()));
+            clusters = Boolean.valueOf(asked.containsKey("clustered") || Python.yes(Python.ask("cluster", question)[0]));
+        }
+        return clusters.booleanValue();
+    }
+
+    /** This read by partition, a scan of its own; null where it is one already. */
+    Scan clustered() {
+        if (asked.containsKey("clustered")) return null;
+        Map question = new LinkedHashMap(asked);
+        question.put("clustered", Boolean.TRUE);
+        return new TaskScan(table, question, schema, description + "; by partition", rows, bytes, filterable);
     }
 
     public Statistics estimateStatistics() {
-        return new Estimate(rows, bytes);
+        return new Estimate(asked, rows, bytes);
     }
 
     /** Every column of the table that is read: the index answers lists of values of any column. */
@@ -106,7 +161,8 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
         Map question = new LinkedHashMap(asked);
         question.put("read_schema", schema.json());
         if (!runtime.isEmpty()) question.put("runtime", new ArrayList(runtime));
-        return new TaskBatch(question, schema);
+        last = new TaskBatch(question, schema, table.partitionSchema());
+        return last;
     }
 
     public boolean equals(Object other) {
@@ -115,24 +171,5 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
 
     public int hashCode() {
         return key.hashCode();
-    }
-
-    /** How much a read gives, as far as the log and the index know. */
-    public static class Estimate implements Statistics {
-        private final long rows;
-        private final long bytes;
-
-        Estimate(long rows, long bytes) {
-            this.rows = rows;
-            this.bytes = bytes;
-        }
-
-        public OptionalLong sizeInBytes() {
-            return OptionalLong.of(bytes);
-        }
-
-        public OptionalLong numRows() {
-            return OptionalLong.of(rows);
-        }
     }
 }
