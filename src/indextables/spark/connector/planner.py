@@ -183,7 +183,6 @@ def answer_top(asked: Mapping[str, Any]) -> list[bytes]:
 def plan(asked: Mapping[str, Any]) -> list[bytes]:
     """The rows of a small answer; else what Spark needs to know of the tasks: rows, bytes, whether joins may filter them."""
     question = Question(asked)
-    add_snippets = AddSnippets(question.handle, question.rows_request(), question.snippets)
     chosen = read_plan(question)
     check_readable(question.output())
     return plan_parts(question, chosen, _answer(question, chosen))
@@ -192,6 +191,7 @@ def plan(asked: Mapping[str, Any]) -> list[bytes]:
 def plan_parts(question: Question, chosen: ReadPlan, found: Rows | Estimate) -> list[bytes]:
     """A planned read as Java takes it."""
     output = question.output()
+    add_snippets = AddSnippets(question.handle, question.rows_request(), question.snippets)
     says = describe(question, chosen, found)
     if isinstance(found, Rows):
         return [_YES, output.json().encode(), says.encode(), arrow_stream(add_snippets(found.table), output)]
