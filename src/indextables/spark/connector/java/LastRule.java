@@ -50,7 +50,7 @@ public class LastRule extends Rule {
             if (node instanceof DataSourceV2ScanRelation) {
                 // its expressions are what the table took over already
                 found |= isAnswer(node);
-            } else if (node instanceof LogicalPlan) {
+            } else if (node instanceof LogicalPlan && !(node instanceof DeleteFromTable)) { // tables say which conditions they delete by
                 Iterator expressions = ((LogicalPlan) node).expressions().iterator();
                 while (expressions.hasNext()) ((TreeNode) expressions.next()).foreach(this);
             } else if (node instanceof ApplyFunctionExpression) {

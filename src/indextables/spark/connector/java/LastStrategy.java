@@ -4,7 +4,6 @@ import java.util.Map;
 import java.util.WeakHashMap;
 
 import org.apache.spark.sql.SparkSessionExtensions;
-import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SparkStrategy;
@@ -34,7 +33,6 @@ public class LastStrategy extends SparkStrategy {
 
     /** A plan with functions of ours is planned once more, without them. */
     public Seq apply(LogicalPlan plan) {
-        if (plan instanceof DeleteFromTable) return (Seq) Nil$.MODULE$; // the table says itself which conditions it takes
         LastRule.Look look = new LastRule.Look();
         plan.foreach(look);
         if (!look.buckets && !look.snippets) return (Seq) Nil$.MODULE$;
