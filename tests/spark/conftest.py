@@ -143,7 +143,7 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the planner says of its scans, also of those that the driver answers and `explain` does not show."""
-    from indextables.spark.connector import planner
+    from indextables.spark.connector.planning import planner
 
     said: list[str] = []
     describe = planner.describe

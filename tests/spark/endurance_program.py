@@ -18,7 +18,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from indextables.spark import install
-from indextables.spark.connector import planner
+from indextables.spark.connector.planning import planner
 
 SETTINGS = {
     "spark.ui.enabled": "false",

@@ -207,6 +207,11 @@ _METRICS = {
 }
 
 
+def query_execution(df: DataFrame) -> Any:
+    """Spark's own object for a query: its plans, before and after each step."""
+    return df._jdf.queryExecution()  # type: ignore[operator]
+
+
 def executed_plan(df: DataFrame) -> str:
     """The plan that Spark carries out, as `explain` prints it."""
-    return str(df._jdf.queryExecution().executedPlan().toString())  # type: ignore[operator]
+    return str(query_execution(df).executedPlan().toString())

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from indextables import Table
 from indextables.spark.connector import bridge
+from spark.support import query_execution
 
 pytestmark = pytest.mark.spark
 
@@ -29,11 +30,11 @@ def df(spark: SparkSession, url: str) -> DataFrame:
 
 def statistics(df: DataFrame) -> dict[str, Any]:
     """What Spark knows of each column, as Spark spells it."""
-    found = df._jdf.queryExecution().optimizedPlan().stats().attributeStats().iterator()  # type: ignore[operator]
+    found = query_execution(df).optimizedPlan().stats().attributeStats().iterator()
     out = {}
     while found.hasNext():
         pair = found.next()
-        out[pair._1().name()] = str(pair._2().toString())
+        out[pair.productElement(0).name()] = str(pair.productElement(1).toString())
     return out
 
 

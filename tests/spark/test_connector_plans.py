@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from indextables import Table
+from spark.support import executed_plan
 
 pytestmark = pytest.mark.spark
 
@@ -43,10 +44,6 @@ def calls(spark: SparkSession, place: str) -> DataFrame:
     return spark.read.format("indextables").options(**TASKS).load(place)
 
 
-def executed(df: DataFrame) -> str:
-    return str(df._jdf.queryExecution().executedPlan().toString())  # type: ignore[operator]
-
-
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_equal_scans_are_run_once(
     spark: SparkSession, calls: DataFrame, setting: Callable[[str, str], None], adaptive: str
@@ -62,10 +59,10 @@ def test_equal_scans_are_run_once(
     assert sorted(tuple(row) for row in both.collect()) == [
         (f"s{n}", 1990 + n, 400 + n if n else 410) for n in range(10)
     ]
-    assert "Reused" in executed(both), executed(both)
+    assert "Reused" in executed_plan(both), executed_plan(both)
     other = shared.union(calls.where("ms > 200").select("id", "service").repartition(2, "service"))
     assert other.count() == 1599 + 1199
-    assert "Reused" not in executed(other), "other filters are other scans"
+    assert "Reused" not in executed_plan(other), "other filters are other scans"
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
@@ -79,7 +76,7 @@ def test_a_join_filters_the_rows_that_are_read(
     small = spark.read.parquet(str(tmp_path / "names")).where("name = 'x7' OR name = 'x700'")
     joined = calls.join(small, calls.id == small.k).select("id", "ms", "name")
     assert sorted(tuple(row) for row in joined.collect()) == [(7, 1.75, "x7"), (700, 175.0, "x700")]
-    plan = executed(joined)
+    plan = executed_plan(joined)
     assert "RuntimeFilters: [dynamicpruningexpression(id" in plan, plan
     assert sorted(row.id for row in joined.select("id").collect()) == [7, 700]
     none = calls.join(spark.read.parquet(str(tmp_path / "names")).where("name = 'y'"), calls.id == sql.col("k"))
@@ -89,7 +86,7 @@ def test_a_join_filters_the_rows_that_are_read(
 
 def test_only_the_fields_that_are_asked_for_are_read(calls: DataFrame) -> None:
     df = calls.where("id < 3").select("at.rack.row", "service")
-    plan = executed(df)
+    plan = executed_plan(df)
     assert "name" not in plan.split("BatchScan")[1].split("version")[0], plan
     assert sorted(tuple(row) for row in df.collect()) == [(0, "s0"), (1, "s1"), (2, "s2")]
     assert calls.select("at.rack").where("rack.row = 1 AND id = 4").collect() == [((1, "r4"),)]
@@ -101,7 +98,7 @@ def test_a_cached_frame_is_found_again(spark: SparkSession, place: str) -> None:
     try:
         assert cached.count() == 200
         again = spark.read.format("indextables").options(**TASKS).load(place).where("service = 's3'")
-        assert "InMemoryTableScan" in executed(again), "equal tables at equal versions are equal"
+        assert "InMemoryTableScan" in executed_plan(again), "equal tables at equal versions are equal"
         assert again.where("id < 100").count() == 10
     finally:
         cached.unpersist()
@@ -122,7 +119,7 @@ def test_no_job_runs_for_a_small_answer(spark: SparkSession, place: str) -> None
 
 def test_groups_by_tasks(calls: DataFrame) -> None:
     groups = calls.where("id >= 10").groupBy("service").agg(sql.count("*").alias("n"), sql.max("ms").alias("most"))
-    plan = executed(groups)
+    plan = executed_plan(groups)
     assert "groups [count(*), max(ms)] by [service]" in plan, plan
     assert min(tuple(row) for row in groups.collect()) == ("s0", 199, 497.5)
     assert calls.where("id < 0").agg(sql.count("*"), sql.sum("ms")).collect() == [(0, None)]

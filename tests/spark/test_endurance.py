@@ -24,7 +24,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from indextables import Table
-from indextables.spark.connector import bridge, planner
+from indextables.spark.connector import bridge
+from indextables.spark.connector.planning import planner
 from spark.write_support import program_environment
 
 pytestmark = [pytest.mark.spark, pytest.mark.stress]

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from indextables.core.predicate import to_sql
 from indextables.core.types import spark_json_to_arrow
 from indextables.spark import write
-from indextables.spark.connector.filters import answer_tree
+from indextables.spark.connector.planning.filters import answer_tree
 from indextables.table.distributed.filter_answers import UNSUPPORTED, Exactness
 from spark.support import executed_plan
 

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from indextables import errors
 from indextables.spark import write
-from indextables.spark.connector import writes
-from indextables.spark.connector.questions import TableText
+from indextables.spark.connector.planning.questions import TableText
+from indextables.spark.connector.tables import writes
 from indextables.spark.writing.source_writer import BatchWriter
 from indextables.spark.writing.write_options import parse_request
 from spark.write_support import ids, logs, save, splits_on_disk

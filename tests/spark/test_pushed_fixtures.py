@@ -28,6 +28,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from indextables import Table
+from spark.support import query_execution
 
 pytestmark = pytest.mark.spark
 
@@ -147,7 +148,7 @@ def outcome(spark: SparkSession, sql: str, home: Path, told: list[str]) -> list[
         frame = spark.sql(sql.replace("{home}", str(home)))
         if not re.match(r"\s*(SELECT|WITH|VALUES|\()", sql, re.IGNORECASE):
             return [f"row: {masked(str(tuple(row)), home)}" for row in frame.collect()[:5]] or ["done"]
-        execution = frame._jdf.queryExecution()  # type: ignore[operator]
+        execution = query_execution(frame)
         kept, plan = left_to_spark(execution.optimizedPlan()), str(execution.executedPlan().toString())
         scans = list(dict.fromkeys(scan_line(line) for line in told))
         filters = re.findall(r"RuntimeFilters: \[dynamicpruningexpression\((\w+)", plan)

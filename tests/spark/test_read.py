@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from indextables import Table
+from spark.support import query_execution
 
 pytestmark = pytest.mark.spark
 
@@ -80,7 +81,7 @@ def test_a_dataframe_can_be_asked_again_whatever_it_was_asked_before(
 def test_the_connector_takes_filters_and_spark_applies_the_others(spark: SparkSession, logs: str, local: str) -> None:
     table = spark.read.format("indextables").option("spark.indextables.read.local.enabled", local).load(logs)
     df = table.where("level = 'ERROR' AND id > 350 AND id % 20 = 0")
-    plan = df._jdf.queryExecution().optimizedPlan().toString()  # type: ignore[operator]
+    plan = query_execution(df).optimizedPlan().toString()
     if local == "true":
         assert plan.startswith("LocalRelation"), "rows that are here already are filtered while Spark plans"
     else:

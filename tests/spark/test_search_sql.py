@@ -189,7 +189,7 @@ def test_first_rows_with_scores(
         if "DESC LIMIT" in text and "_score DESC" in text:  # equal scores come in any order
             column = "_score" if "_score FROM" in text else "id"
             ours, theirs = ([row[column] for row in frame.collect()] for frame in (asked, wanted))
-            scores = {row.id: row._score for row in spark.table("scored").collect()}
+            scores = {row.id: row["_score"] for row in spark.table("scored").collect()}
             assert [scores.get(value, value) for value in ours] == [scores.get(value, value) for value in theirs]
         else:
             assert asked.collect() == wanted.collect()

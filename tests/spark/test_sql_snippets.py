@@ -153,7 +153,7 @@ def test_the_best_rows_with_their_scores(spark: SparkSession, table: Table) -> N
         frame = spark.read.format("indextables").options(**options).load(table.url)
         found = frame.where("message INDEXQUERY 'disk'").selectExpr("id", "indextables_snippet(message) AS s", "_score")
         rows = found.orderBy("_score", ascending=False).limit(5).collect()
-        assert sorted(row._score for row in rows) == sorted(row["_score"] for row in best)
+        assert sorted(row["_score"] for row in rows) == sorted(row["_score"] for row in best)
         texts = {row["id"]: row["_snippets"]["message"] for row in best}
         assert all(texts[row.id] == row.s.asDict(recursive=True) for row in rows if row.id in texts)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from indextables.spark.connector.places import task_places
+from indextables.spark.connector.planning.places import task_places
 from indextables.table.distributed.read_tasks import packed
 from indextables.table.split_entry import ENTRY_SCHEMA
 from spark.write_support import found_by

@@ -415,6 +415,8 @@ class TestStoreFailures:
             assert after.files().num_rows == 1
 
 
+# a signal may come between the opening of a file and its `with`: then Python closes the file, and says so
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 class TestInterrupts:
     @pytest.mark.parametrize("threads", [1, 3])
     @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])

@@ -55,7 +55,7 @@ def configure(builder: Any) -> Any:
     Nothing has to be set before a session begins: `install(spark)` sets all of it in a running one. Settings that are here from
     the beginning are also in the configuration that Spark shows and writes into its event log.
     """
-    from indextables.spark.connector.names import PATHS
+    from indextables.spark.connector.tables.names import PATHS
 
     return builder.config(*PATHS)
 

@@ -11,24 +11,8 @@
 connect.py    the connector is put into a session's driver
 classes.py    Java sources → class files → the driver's class loader
 bridge.py     the object that Java calls
-planner.py    answers to the questions of Spark's planner
-questions.py  what the planner asks, read from JSON
-filters.py    Spark's V2 predicates as predicates of ours
-groups.py     Spark's aggregates as aggregates of ours
-buckets.py    `indextables_histogram` and its like: keys of groups as functions of SQL
-bucket_trees.py  the same functions as expressions that Spark computes itself
-snippets.py   `indextables_snippet(column)`: columns of snippets
-joins.py      keys of a join, handed over while Spark plans
-clusters.py   reads by partition, so that Spark exchanges no rows
-places.py     the executors that tasks prefer
-statistics.py what the log knows of columns, for Spark's cost-based optimizer
-worker.py     what a Python worker runs for a read
-writes.py     writes that the planner hands over
-names.py      the catalogs are set in a session
-catalog.py    tables with a name: what the catalogs ask
-creation.py   CREATE TABLE, REPLACE TABLE, and their AS SELECT
-hidden.py     what a table says of itself, as rows: `n.files`, `n.history`
-deletes.py    DELETE and TRUNCATE of whole partitions
+planning/     what Spark's planner hands over: filters, groups, functions, limits, orders, joins; small answers and tasks
+tables/       names, statements and writes
 java/         the Java sources, one a concern; all decisions are made in Python
 
 The Java lives in the driver alone and only translates. Executors need the Python package and nothing else.

@@ -15,18 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from indextables.core.errors import IndexTablesError, TableNotFound
-from indextables.spark.connector import (
-    buckets,
-    catalog,
+from indextables.spark.connector.planning import (
+    bucket_functions,
     clusters,
-    creation,
-    deletes,
-    hidden,
+    column_statistics,
     joins,
     planner,
-    statistics,
-    writes,
 )
+from indextables.spark.connector.tables import catalog, creation, deletes, hidden, writes
 
 Verb: TypeAlias = Callable[[Mapping[str, Any]], Sequence[bytes]]
 _log: Final = logging.getLogger(__name__)
@@ -42,9 +38,9 @@ VERBS: Final[dict[str, Verb]] = {
     "plan": planner.plan,
     "join": joins.answer_join,
     "cluster": clusters.answer_cluster,
-    "statistics": statistics.column_statistics,
+    "statistics": column_statistics.column_statistics,
     "tasks": planner.tasks,
-    "bucket": buckets.define_bucket,
+    "bucket": bucket_functions.define_bucket,
     "load": catalog.load_table,
     "read": catalog.read_with_options,
     "alter": catalog.alter_table,

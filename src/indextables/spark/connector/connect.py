@@ -13,7 +13,7 @@ from indextables.core.errors import IndexTablesError
 from indextables.core.options import Options
 from indextables.core.runtime.process_state import ProcessLocal
 from indextables.spark.connector import classes
-from indextables.spark.connector.names import set_catalogs
+from indextables.spark.connector.tables.names import set_catalogs
 
 _SOURCE: Final = "org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource"
 

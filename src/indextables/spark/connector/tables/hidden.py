@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from indextables.spark.connector.planner import arrow_stream
-from indextables.spark.connector.questions import TableText, keep_handle, opened
+from indextables.spark.connector.planning.planner import arrow_stream
+from indextables.spark.connector.planning.questions import TableText, keep_handle, opened
 from indextables.spark.reading.read_options import ReadOptions
 from indextables.table.handle import TableHandle
 from indextables.table.maintain.describe_rows import described_columns, described_rows

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from indextables.spark.connector.snippets import AddSnippets
+from indextables.spark.connector.planning.snippet_columns import AddSnippets
 from indextables.spark.errors import one_line
 from indextables.spark.reading.arrow_types import ToSpark
 from indextables.spark.reading.source_reader import read_task

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from indextables.spark.connector.planner import plan_parts
-from indextables.spark.connector.questions import Question, read_plan
+from indextables.spark.connector.planning.planner import plan_parts
+from indextables.spark.connector.planning.questions import Question, read_plan
 from indextables.table.distributed.local_answers import Estimate, answer_here, known_rows, may_answer_here
 
 _WORTH_IT: Final = 0.5

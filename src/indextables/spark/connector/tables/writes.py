@@ -17,10 +17,10 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from indextables.core.errors import OptionError, TableExists, TableNotFound
 from indextables.core.predicate import to_sql
-from indextables.spark.connector.creation import PROPERTIES
-from indextables.spark.connector.deletes import partition_filter
-from indextables.spark.connector.planner import NOT_OURS, SAVE, reader_options
-from indextables.spark.connector.questions import TableText
+from indextables.spark.connector.planning.planner import NOT_OURS, SAVE, reader_options
+from indextables.spark.connector.planning.questions import TableText
+from indextables.spark.connector.tables.creation import PROPERTIES
+from indextables.spark.connector.tables.deletes import partition_filter
 from indextables.spark.reading.read_options import READ_OPTIONS
 from indextables.spark.writing.source_writer import BatchWriter
 from indextables.spark.writing.write_options import WriteRequest, exists_already, parse_request

@@ -23,11 +23,18 @@ from pyspark.sql.types import StructType
 from indextables.core.errors import OptionError, SchemaError, TableNotFound
 from indextables.core.options import PREFIX
 from indextables.core.predicate import to_sql
-from indextables.spark.connector.groups import said_key
-from indextables.spark.connector.places import task_places
-from indextables.spark.connector.questions import Question, TableText, keep_handle, order_of, pin_table, read_plan
-from indextables.spark.connector.snippets import AddSnippets
-from indextables.spark.connector.worker import row_tasks
+from indextables.spark.connector.planning.groups import said_key
+from indextables.spark.connector.planning.places import task_places
+from indextables.spark.connector.planning.questions import (
+    Question,
+    TableText,
+    keep_handle,
+    order_of,
+    pin_table,
+    read_plan,
+)
+from indextables.spark.connector.planning.snippet_columns import AddSnippets
+from indextables.spark.connector.planning.worker import row_tasks
 from indextables.spark.reading.arrow_types import ToSpark, arrow_schema, spark_schema
 from indextables.spark.reading.loaded_schema import loaded_schema
 from indextables.spark.reading.read_options import ReadOptions

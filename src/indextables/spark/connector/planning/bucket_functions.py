@@ -31,8 +31,8 @@ from pyspark.sql.types import (
 from indextables.core.aggregate import Argument, BucketError, Key, make_bucket
 from indextables.core.errors import QueryError
 from indextables.core.predicate import Column
-from indextables.spark.connector.bucket_trees import bucket_tree
-from indextables.spark.connector.filters import Tree, compares_plainly, literal_value, table_column
+from indextables.spark.connector.planning.bucket_trees import bucket_tree
+from indextables.spark.connector.planning.filters import Tree, compares_plainly, literal_value, table_column
 from indextables.spark.reading.arrow_types import arrow_schema
 
 _PREFIX: Final = "function:indextables.indextables_"

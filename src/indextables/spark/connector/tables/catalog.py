@@ -20,9 +20,9 @@ from typing import Any, Final
 from indextables.core.errors import OptionError, SchemaError, TableNotFound
 from indextables.core.options import PREFIX
 from indextables.core.options.bag import resolve
-from indextables.spark.connector.hidden import open_hidden
-from indextables.spark.connector.planner import open_handle, reader_options
-from indextables.spark.connector.questions import TableText, keep_handle, pin_table
+from indextables.spark.connector.planning.planner import open_handle, reader_options
+from indextables.spark.connector.planning.questions import TableText, keep_handle, pin_table
+from indextables.spark.connector.tables.hidden import open_hidden
 from indextables.spark.reading.read_options import read_options
 from indextables.table.handle import TableHandle
 from indextables.table.open_log import open_log

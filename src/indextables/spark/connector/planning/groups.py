@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from indextables.core.aggregate import Aggregate, Calendar, FloatSteps, Key, Metric, Ranges, Steps
 from indextables.core.values import is_text
-from indextables.spark.connector.buckets import bucket_key
-from indextables.spark.connector.filters import Tree, compares_plainly, table_column
+from indextables.spark.connector.planning.bucket_functions import bucket_key
+from indextables.spark.connector.planning.filters import Tree, compares_plainly, table_column
 
 _PARTIAL: Final = {"count", "sum", "min", "max"}
 """Functions of which Spark puts the answers of several tasks together."""

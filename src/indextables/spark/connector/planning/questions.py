@@ -25,10 +25,10 @@ from indextables.core.predicate import And, Column, Predicate, Search, all_of, h
 from indextables.core.row_order import SortKey, is_sortable
 from indextables.core.runtime.cached_property import cached_property
 from indextables.core.runtime.process_state import Lru, ProcessLocal
-from indextables.spark.connector.buckets import spark_type
-from indextables.spark.connector.filters import answer_tree, compares_plainly, table_column
-from indextables.spark.connector.groups import as_aggregate
-from indextables.spark.connector.snippets import snippet_fields, snippet_names
+from indextables.spark.connector.planning.bucket_functions import spark_type
+from indextables.spark.connector.planning.filters import answer_tree, compares_plainly, table_column
+from indextables.spark.connector.planning.groups import as_aggregate
+from indextables.spark.connector.planning.snippet_columns import snippet_fields, snippet_names
 from indextables.spark.reading.arrow_types import check_schema, spark_schema
 from indextables.spark.reading.read_options import ReadOptions, read_options
 from indextables.table.distributed.filter_answers import FilterAnswer

@@ -27,9 +27,9 @@ from indextables.core.errors import OptionError, SchemaError, TableExists, Table
 from indextables.core.options import PREFIX, Options, table_options
 from indextables.core.options.bag import resolve
 from indextables.core.options.kinds import join_list
-from indextables.spark.connector.catalog import properties_of
-from indextables.spark.connector.planner import NOT_OURS, open_handle, reader_options
-from indextables.spark.connector.questions import TableText, pin_table
+from indextables.spark.connector.planning.planner import NOT_OURS, open_handle, reader_options
+from indextables.spark.connector.planning.questions import TableText, pin_table
+from indextables.spark.connector.tables.catalog import properties_of
 from indextables.spark.reading.arrow_types import spark_schema
 from indextables.spark.reading.read_options import check_known
 from indextables.table.distributed.replace_job import begin_replace

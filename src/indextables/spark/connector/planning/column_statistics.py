@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
 from indextables.core.predicate import Column
-from indextables.spark.connector.filters import compares_plainly
-from indextables.spark.connector.planner import arrow_stream
-from indextables.spark.connector.questions import Question, read_plan
+from indextables.spark.connector.planning.filters import compares_plainly
+from indextables.spark.connector.planning.planner import arrow_stream
+from indextables.spark.connector.planning.questions import Question, read_plan
 from indextables.table.distributed.column_facts import ColumnFacts, column_facts
 
 _UNKNOWN: Final = -1

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.core.predicate import Column
-from indextables.spark.connector.filters import compares_plainly
-from indextables.spark.connector.questions import Question, read_plan
+from indextables.spark.connector.planning.filters import compares_plainly
+from indextables.spark.connector.planning.questions import Question, read_plan
 from indextables.table.distributed.column_facts import partition_keys
 
 _YES = b"\x01"

@@ -10,9 +10,9 @@ from pyspark.sql.types import StructType
 
 from indextables.core.errors import PredicateError, TableReplaced
 from indextables.core.predicate import Predicate, all_of, columns_of, has_search, to_sql
-from indextables.spark.connector.filters import answer_tree
-from indextables.spark.connector.planner import arrow_stream
-from indextables.spark.connector.questions import opened
+from indextables.spark.connector.planning.filters import answer_tree
+from indextables.spark.connector.planning.planner import arrow_stream
+from indextables.spark.connector.planning.questions import opened
 from indextables.spark.reading.arrow_types import spark_schema
 from indextables.table.distributed.filter_answers import Exactness
 from indextables.table.handle import TableHandle
