@@ -63,13 +63,8 @@ def main() -> None:
         planner.answer_here = endless  # type: ignore[assignment]
         query = frame.where("id = 5")
     else:
-        query = (
-            frame.alias("a")
-            .join(frame.alias("b"), on=frame["half"] >= 0)
-            .join(frame.alias("c"))
-            .groupBy("a.word")
-            .count()
-        )
+        pairs = frame.alias("a").crossJoin(frame.alias("b"))
+        query = pairs.crossJoin(frame.alias("c")).groupBy("a.word", "b.word", "c.id").count()
     threading.Thread(target=query.collect, daemon=True).start()
     time.sleep(6)
     started = Path(home, "processes.part")

@@ -98,4 +98,5 @@ def _encoded(parts: Sequence[bytes]) -> bytes:
 
 
 def _failed(kind: int, said: str) -> bytes:
-    return struct.pack(">i", kind) + said.encode("utf-8", "replace")
+    line = " ".join(part.strip() for part in said.splitlines())  # errors of other libraries have several
+    return struct.pack(">i", kind) + line.encode("utf-8", "replace")
