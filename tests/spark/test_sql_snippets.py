@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -199,3 +200,38 @@ def test_where_it_cannot_be_answered_is_an_error_of_one_line(
     with pytest.raises(PySparkException, match=said) as raised:
         spark.sql(text).collect()
     assert len(str(raised.value).strip().splitlines()) == 1, raised.value
+
+
+FOUND = "message INDEXQUERY 'disk' AND indextables_snippet(message).text LIKE '%disk%'"
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        (f"SELECT * FROM t WHERE {FOUND}", "found"),
+        ("SELECT * FROM t WHERE message INDEXQUERY 'disk' ORDER BY indextables_snippet(message).text, id", "found"),
+        (f"SELECT * FROM t WHERE {FOUND} UNION ALL SELECT * FROM t", "found and all"),
+        (
+            (
+                "SELECT a.* FROM t a JOIN t b ON a.id = b.id AND indextables_snippet(a.message).text != b.level "
+                "WHERE a.message INDEXQUERY 'disk'"
+            ),
+            "found",
+        ),
+        (f"SELECT *, indextables_snippet(title).text AS s FROM t WHERE {FOUND}", "found"),
+    ],
+)
+def test_a_snippet_beside_all_columns(spark: SparkSession, t: DataFrame, table: Table, sql: str, rows: str) -> None:
+    """A snippet in WHERE, ORDER BY or ON is no column of the answer, and takes no row away."""
+    frame = spark.sql(sql)
+    columns = [*SCHEMA.names, "s"] if " AS s " in sql else SCHEMA.names
+    assert frame.columns == columns
+    found = [tuple(row) for row in frame.collect()]
+    disks, every = table.count(query="message:disk"), table.count()
+    assert len(found) == {"found": disks, "found and all": disks + every}[rows]
+    assert all(len(row) == len(columns) for row in found)
+
+
+def test_rows_chosen_by_a_snippet_are_written(spark: SparkSession, t: DataFrame, table: Table, tmp_path: Path) -> None:
+    spark.sql(f"SELECT * FROM t WHERE {FOUND}").write.parquet(str(tmp_path / "out"))
+    assert spark.read.parquet(str(tmp_path / "out")).count() == table.count(query="message:disk")

@@ -61,6 +61,10 @@ public class LocalKeys {
         return new LocalKeys(key.dataType(), new ArrayList(texts));
     }
 
+    int size() {
+        return texts.size();
+    }
+
     /** A column's comparison with the keys, as Trees writes it. Lists, not arrays: equal trees are equal. */
     Map tree(String column) {
         Map tree = Python.question();

@@ -61,7 +61,7 @@ public class SearchFunction implements ScalarFunction {
     String misplaced() {
         return "indextables: " + name + "(…) can only be a condition on a column of an indextables table, in WHERE, in ON or in a DataFrame's "
             + "where; here Spark would have to compute it for rows that come from elsewhere, or beside a condition that only Spark computes: "
-            + "move it to the WHERE clause of its table, or write both conditions as searches or plain comparisons";
+            + "search the table in a subquery, (SELECT … FROM t WHERE t.column INDEXQUERY '…'), or write both conditions as searches or plain comparisons";
     }
 
     public boolean equals(Object other) {

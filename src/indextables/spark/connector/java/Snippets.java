@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
@@ -55,7 +56,7 @@ public class Snippets extends AbstractPartialFunction {
         Calls calls = new Calls();
         Iterator expressions = node.expressions().iterator();
         while (expressions.hasNext()) ((TreeNode) expressions.next()).foreach(calls);
-        Set below = new LinkedHashSet(above);
+        Set below = node instanceof Union ? new LinkedHashSet() : new LinkedHashSet(above); // branches of a union have equal columns
         below.addAll(calls.found);
         List passed = node instanceof Project ? passed((Project) node, above, below) : new ArrayList();
         LogicalPlan[] children = new LogicalPlan[node.children().length()];
@@ -63,7 +64,21 @@ public class Snippets extends AbstractPartialFunction {
         for (java.util.Iterator all = calls.found.iterator(); all.hasNext();) check((Attribute) made.get(all.next()), children);
         LogicalPlan out = (LogicalPlan) node.withNewChildren(ArraySeq$.MODULE$.unsafeWrapArray(children));
         if (!calls.found.isEmpty()) out = (LogicalPlan) out.transformExpressionsUp(this);
+        if (!(node instanceof Project)) return narrowed(node, out, above);
         return passed.isEmpty() ? out : with((Project) out, passed);
+    }
+
+    /** A node gives the columns that it gave before, and the columns of snippets that somebody above wants: no others. */
+    private LogicalPlan narrowed(LogicalPlan node, LogicalPlan out, Set above) {
+        List columns = new ArrayList();
+        Iterator output = node.output().iterator();
+        while (output.hasNext()) columns.add(output.next());
+        for (java.util.Iterator all = above.iterator(); all.hasNext();) {
+            Attribute wanted = (Attribute) made.get(all.next());
+            if (has(out, wanted)) columns.add(wanted);
+        }
+        if (columns.size() == out.output().length()) return out;
+        return new Project((Seq) ArraySeq$.MODULE$.unsafeWrapArray(columns.toArray()), out);
     }
 
     /** What a projection passes on: a column of snippets, under a new id where the projection renames the text. */

@@ -25,7 +25,11 @@ import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.connector.read.partitioning.Partitioning;
 import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.VariantType;
 
 /** A read by tasks, which Spark's own classes for Python sources run on executors. */
 public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntimeV2Filtering, SupportsReportPartitioning {
@@ -33,6 +37,11 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
         {"filesRead", "files read"}, {"filesLeftOut", "files left out"}, {"tableVersion", "version of the table"},
         {"fileBytes", "bytes of the files read"}
     };
+
+    /** So many keys of a join are handed over however small the read is. */
+    private static final int FEW_KEYS = 100;
+    /** Rows that a key has to spare: handing a key over takes as long as reading some hundred rows. */
+    private static final long ROWS_OF_A_KEY = 500;
 
     final IndexTable table;
     final Map asked;
@@ -129,22 +138,34 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
         return new Estimate(asked, rows, bytes);
     }
 
-    /** Every column of the table that is read: the index answers lists of values of any column. */
+    /** Every column that is read, but nested ones: the index answers lists of values of any column. */
     public NamedReference[] filterAttributes() {
         List out = new ArrayList();
         String[] names = schema.fieldNames();
         for (int i = 0; filterable && i < names.length; i++) {
-            if (!names[i].equals("_score") && !schema.fields()[i].dataType().equals(SnippetFunction.TYPE)) out.add(Expressions.column("`" + names[i].replace("`", "``") + "`"));
+            if (names[i].equals("_score") || isNested(schema.fields()[i].dataType())) continue;
+            out.add(Expressions.column("`" + names[i].replace("`", "``") + "`"));
         }
         return (NamedReference[]) out.toArray(new NamedReference[0]);
     }
 
+    /** Types whose values are not compared by the table. Spark makes plans of their keys that it refuses itself. */
+    private static boolean isNested(DataType type) {
+        return type instanceof ArrayType || type instanceof MapType || type instanceof StructType || type instanceof VariantType;
+    }
+
+    /** A join applies such a filter again, so a filter of very many keys, which takes longer than the rows that it spares, is left out. */
     public void filter(Predicate[] predicates) {
-        runtime.addAll(Trees.list(predicates));
+        List few = new ArrayList();
+        for (int i = 0; i < predicates.length; i++) {
+            if (predicates[i].children().length <= LocalKeys.MOST_KEYS) few.add(predicates[i]);
+        }
+        runtime.addAll(Trees.list((Predicate[]) few.toArray(new Predicate[0])));
     }
 
     /** This read with the keys of a join, a scan of its own; null where the keys are handed over already, or would not help. */
     Scan joined(String column, LocalKeys keys) {
+        if (keys.size() > FEW_KEYS && keys.size() * ROWS_OF_A_KEY > rows) return null;
         Map tree = keys.tree(column);
         List all = asked.containsKey("joins") ? new ArrayList((List) asked.get("joins")) : new ArrayList();
         if (!filterable || all.contains(tree) || refused.contains(tree)) return null;
