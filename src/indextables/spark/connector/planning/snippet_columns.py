@@ -51,7 +51,7 @@ class AddSnippets:
         self._made = Snippets(handle, wanted_words(handle, request), list(names)) if names else None
 
     def __call__(self, rows: _Rows) -> _Rows:
-        """The same rows, with more columns."""
+        """The rows of a table with the columns of snippets after the others."""
         if self._made is None:
             return rows
         for column, name in self._names.items():
