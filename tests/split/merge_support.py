@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from indextables.core.runtime.threads import Inline, Workers
 from indextables.split.build.split_form import SplitForm
-from indextables.split.build.split_merge import Target, merge
+from indextables.split.build.split_merge import PartSizes, Target, merge
 from indextables.split.build.split_writer import LocalSplit
 from indextables.split.bundle.bundle_writer import RowsFile, write_bundle
 from indextables.split.bundle.footer import Facts, Footer
@@ -75,9 +75,15 @@ def target_of(schema: pa.Schema = SCHEMA, properties: dict[str, str] | None = No
             "partition_values": {},
             "created_ms": 1_750_000_000_000,
             "source": next(_numbers),
+            "part_sizes": sizes(),
             **more,
         }
     )
+
+
+def sizes(**more: int) -> PartSizes:
+    """Sizes under which indexes are joined however few rows they have, unless the test says otherwise."""
+    return PartSizes(**{"indexed": 0, **more})
 
 
 def merged_of(

@@ -1,6 +1,7 @@
 import datetime as dt
 import json
 import math
+import random
 import shutil
 import tempfile
 from collections import defaultdict
@@ -17,6 +18,7 @@ from tantivy import FieldType, Query
 from effort import examples
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError
 from indextables.core.runtime.threads import IO
+from indextables.split.bundle.footer import Source
 from indextables.split.index import index_merge
 from indextables.split.index.doc_mapping import LONGEST_TERM, STEMMERS, TOKENIZERS, field_name, plan_mapping
 from indextables.split.index.index_files import IndexBuilder, analyzer, open_index
@@ -362,6 +364,41 @@ def test_merging(tmp_path, sources, native, segments):
     assert {path.name for path in (tmp_path / "merged").iterdir()} == {path.name for path in merged.files}
     check_merged(tmp_path / "merged", parts)
     assert {path: path.read_bytes() for path in built.files} == before, "the sources stay as they are"
+
+
+def documents_of(directory):
+    """The source and the row of every document, from segment to segment."""
+    searcher = open_index(directory, MAPPING).searcher()
+    sizes = [segment["max_doc"] for segment in json.loads((directory / "meta.json").read_text())["segments"]]
+    places = [tantivy.DocAddress(place, number) for place, size in enumerate(sizes) for number in range(size)]
+    return list(zip(*(searcher.fast_field_values(name, places) for name in ("_source", "_row")), strict=True))
+
+
+def test_segments_come_in_the_order_of_rows(tmp_path):
+    """A full heap ends a segment, and Tantivy lists segments by their size."""
+    rng = random.Random(7)
+    words = [f"{rng.getrandbits(60):x}" for _ in range(40_000)]
+    rows = [{"i": n, "s": words[n], "t": " ".join(rng.choices(words, k=12 + n // 2_000))} for n in range(30_000)]
+    built = build(tmp_path / "a", pa.Table.from_pylist(rows, SCHEMA), heap=15_000_000)
+    assert 1 < built.segments < 8
+    assert documents_of(tmp_path / "a") == [(1, row) for row in range(30_000)]
+    assert built.in_row_order
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("sources", [1, 3, 12])
+def test_an_index_says_whether_documents_come_in_the_order_of_rows(tmp_path, sources, native):
+    placed, first = [], 0
+    for source in range(sources):
+        count = 5 + 7 * source % 11
+        build(tmp_path / str(source), numbers(source * 1_000, source * 1_000 + count), source=source)
+        placed.append(Source(source, first, count))
+        first += count
+    folders = [tmp_path / str(source) for source in range(sources)]
+    merged = merge_indexes(tmp_path / "merged", folders, MAPPING, native=native, heap=HEAP, rows=placed)
+    expected = [(place.source, row) for place in placed for row in range(place.rows)]
+    assert merged.in_row_order == (documents_of(tmp_path / "merged") == expected)
+    assert merged.in_row_order == (sources < 8 or not native), "Tantivy merges the larger segments first"
 
 
 @pytest.mark.parametrize("workers", [None, IO])

@@ -22,7 +22,8 @@ from indextables.core.errors import IndexTablesError, StorageError, StoreUnavail
 from indextables.core.predicate import parse_predicate
 from indextables.core.runtime.threads import IO, Inline, Workers
 from indextables.split import open_splits
-from indextables.split.build.split_merge import BrokenSource, PartSizes
+from indextables.split.build import split_merge
+from indextables.split.build.split_merge import BrokenSource
 from indextables.split.build.split_writer import LocalSplit
 from indextables.split.build.statistics import Statistics, Summary, merged_summary
 from indextables.split.bundle.bundle_reader import read_footer, verify_bundle
@@ -42,6 +43,7 @@ from split.merge_support import (
     opened_split,
     path_of,
     regions,
+    sizes,
     some,
     split_of,
     splits_of,
@@ -83,6 +85,11 @@ def check(split: LocalSplit, expected: pa.Table, schema: pa.Schema = SCHEMA) -> 
     assert_same(all_of_it(opened_split(split, schema), schema), expected)
 
 
+def sources_of(directory: Path, counts: list[int]) -> list[SplitReader]:
+    starts = np.cumsum([0, *counts])
+    return [split_of(directory, some(count, start)) for count, start in zip(counts, starts[:-1].tolist(), strict=True)]
+
+
 QUESTIONS = ["id = 5", "id IN (0, 13, 29, 77)", "id >= 28", "text = 'row number 12 of 0'", "text IS NULL", "score > 6"]
 
 
@@ -120,15 +127,12 @@ class TestRows:
     @pytest.mark.parametrize("large", [1, 10, 15, 16, 100])
     @pytest.mark.usefixtures("ask_indexes")
     def test_row_files_of_a_good_size_are_copied(self, tmp_path: Path, out: Path, large: int) -> None:
-        sizes = [15, 2, 3, 15, 15, 1]
-        starts = np.cumsum([0, *sizes])
-        sources = [
-            split_of(tmp_path, some(size, start)) for size, start in zip(sizes, starts[:-1].tolist(), strict=True)
-        ]
-        split = merged_of(out, sources, target_of(part_sizes=PartSizes(large=large)))
+        counts = [15, 2, 3, 15, 15, 1]
+        sources = sources_of(tmp_path, counts)
+        split = merged_of(out, sources, target_of(part_sizes=sizes(large=large)))
         check(split, some(51))
         parts = [part.rows for part in split.sealed.footer.parts]
-        assert parts == ([15, 5, 15, 15, 1] if 3 < large <= 15 else sizes if large == 1 else [51])
+        assert parts == ([15, 5, 15, 15, 1] if 3 < large <= 15 else counts if large == 1 else [51])
         pages = opened_split(split).pages()
         for part in split.sealed.footer.parts:
             copied = [source for source in sources if source.footer.rows == part.rows == 15]
@@ -139,9 +143,42 @@ class TestRows:
         where = parse_predicate("id IN (0, 16, 18, 21, 50)", SCHEMA)
         assert all_of_it(opened_split(split), SCHEMA, where).column("id").to_pylist() == [0, 16, 18, 21, 50]
 
+    @pytest.mark.parametrize(
+        ("counts", "least", "placed"),
+        [
+            ([2, 3, 50, 4, 1, 0, 60, 5], 10, [5, 50, 5, 60, 5]),
+            ([2, 3, 4], 10, [9]),
+            ([2], 10, [2]),
+            ([0, 0], 10, [0]),
+            ([20, 30], 10, [20, 30]),
+        ],
+    )
+    @pytest.mark.usefixtures("ask_indexes")
+    def test_neighbours_with_few_rows_are_indexed_anew(
+        self, tmp_path: Path, out: Path, counts: list[int], least: int, placed: list[int]
+    ) -> None:
+        rows = some(sum(counts))
+        split = merged_of(out, sources_of(tmp_path, counts), target_of(part_sizes=sizes(indexed=least)))
+        check(split, rows)
+        footer = split.sealed.footer
+        assert [source.rows for source in footer.sources] == placed
+        assert footer.in_row_order
+        found = opened_split(split)
+        for question in QUESTIONS:
+            where = parse_predicate(question, SCHEMA)
+            assert_same(all_of_it(found, SCHEMA, where), brute_force(rows, where))
+
+    def test_many_rows_that_are_indexed_anew_are_several_pieces(
+        self, tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(split_merge, "_GOOD_PIECE", 12)
+        split = merged_of(out, sources_of(tmp_path, [5, 5, 5, 5, 5]), target_of(part_sizes=sizes(indexed=10)), IO)
+        check(split, some(25))
+        assert [source.rows for source in split.sealed.footer.sources] == [10, 10, 5]
+
     @pytest.mark.parametrize(("most", "parts"), [(5, [4] * 5), (4, [20])])
     def test_there_are_never_too_many_row_files(self, tmp_path: Path, out: Path, most: int, parts: list[int]) -> None:
-        target = target_of(part_sizes=PartSizes(fair=3, most=most))
+        target = target_of(part_sizes=sizes(fair=3, most=most))
         split = merged_of(out, splits_of(tmp_path, some(20), 5), target)
         check(split, some(20))
         assert [part.rows for part in split.sealed.footer.parts] == parts
@@ -151,7 +188,7 @@ class TestRows:
         sources = splits_of(tmp_path, some(40), 6)
         first = opened_split(merged_of(tmp_path / "first", sources[:3]))
         second = opened_split(merged_of(tmp_path / "second", sources[3:5]))
-        split = merged_of(out, [first, sources[5], second], target_of(part_sizes=PartSizes(large=10)))
+        split = merged_of(out, [first, sources[5], second], target_of(part_sizes=sizes(large=10)))
         rows = pa.concat_tables([some(20), some(7, 33), some(13, 20)])
         check(split, rows)
         footer = split.sealed.footer
@@ -239,7 +276,9 @@ def test_random_splits_equal_brute_force(cache: IndexCache, source: st.DataObjec
     properties = source.draw(st.sampled_from([{}, WORDS, {"indexing.lookupfields": "id,score,at"}]))
     predicates = source.draw(st.lists(data.predicates(data.SCHEMA.names, rows), min_size=10, max_size=10))
     with tempfile.TemporaryDirectory() as folder, costs_of(EVERY_INDEX):
-        part_sizes = PartSizes(large=source.draw(st.sampled_from([1, 4, 100])))
+        part_sizes = sizes(
+            large=source.draw(st.sampled_from([1, 4, 100])), indexed=source.draw(st.sampled_from([0, 4, 100]))
+        )
         directory = Path(folder)
         splits = [split_of(directory, data.to_table(piece), properties) for piece in pieces]
         split = merged_of(directory / "out", splits, target_of(data.SCHEMA, properties, part_sizes=part_sizes))
@@ -410,7 +449,7 @@ class TestBrokenSources:
         first, second = splits_of(tmp_path, some(6), 2)
         assert second.footer.rows == 3
         path_of(second).unlink()
-        check_blamed(out, [first, second], second, **wanted, part_sizes=PartSizes(large=large))
+        check_blamed(out, [first, second], second, **wanted, part_sizes=sizes(large=large))
 
     def test_a_column_of_another_type(self, tmp_path: Path, out: Path) -> None:
         other = pa.table({"id": pa.array([1], pa.int32())})
@@ -434,7 +473,7 @@ class TestOtherFailures:
         bad = again(second, Hooked(second.parts.store, **{verb: fail}))
         bad.parts.__dict__["footer"] = second.footer
         with pytest.raises(StoreUnavailable, match="the network"):
-            merged_of(out, [first, bad], target_of(part_sizes=PartSizes(large=large)))
+            merged_of(out, [first, bad], target_of(part_sizes=sizes(large=large)))
         assert left_in(out) == []
 
     @pytest.mark.parametrize(

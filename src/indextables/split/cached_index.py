@@ -69,7 +69,18 @@ class CachedIndex:
             name: (low, footer.max_values[name]) for name, low in footer.min_values.items() if name in footer.max_values
         }
         inexact = frozenset(footer.inexact)
-        return IndexView(index.schema, searcher, mapping, where, inexact, footer.null_counts, bounds, footer.distinct)
+        never_merged = len(footer.sources) <= 1 and searcher.num_segments <= 1  # by a release that did not say more
+        return IndexView(
+            index.schema,
+            searcher,
+            mapping,
+            where,
+            inexact,
+            footer.null_counts,
+            bounds,
+            in_row_order=footer.in_row_order or never_merged,
+            distinct=footer.distinct,
+        )
 
     @property
     def fetch(self) -> Callable[[Sequence[Region]], list[bytes]]:

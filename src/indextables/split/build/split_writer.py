@@ -131,6 +131,7 @@ def _facts(
         engines=engines(),
         inexact=tuple(sorted(built.inexact)),
         sources=(Source(source, 0, summary.rows),),
+        in_row_order=built.in_row_order,
     )
 
 

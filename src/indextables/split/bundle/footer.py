@@ -108,6 +108,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     inexact: tuple[str, ...] = ()
     """Columns some of whose values the index could not hold: filters on them are answered by the rows."""
     sources: tuple[Source, ...] = ()
+    in_row_order: bool = False
+    """Whether the documents of the index come in the order of rows. Releases that do not know the field write False."""
 
 
 class Footer(Facts, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

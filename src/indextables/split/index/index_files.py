@@ -3,8 +3,9 @@
     IndexBuilder ──add(batch)──▶ one document per row ──finish()──▶ segment files + meta.json
 
 A writer has one Tantivy thread. Documents then keep the order of the rows, and one segment comes out as long as the heap holds
-the terms of all of them; with less there are several, which costs a few per cent of space and nothing else: a hit is a row
-by its `_row` value, never by its place in a segment.
+the terms of all of them; with less there are several, which costs a few per cent of space. A hit is a row by its `_row` value,
+never by its place in a segment. But Tantivy orders hits of equal score by their places, so `meta.json` lists segments in the
+order of their rows, and a split says whether documents come in the order of rows (`BuiltIndex.in_row_order`).
 
 The directory is prepared by writing `meta.json`, because that says two things that Tantivy's Python side cannot: strings carry no
 lengths for scoring (they are one term each), and fast texts are kept whole. It also makes one function the source of what an
@@ -18,7 +19,8 @@ import json
 import re
 import shutil
 import uuid
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,9 +28,11 @@ import pyarrow as pa
 import tantivy
 
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError
+from indextables.split.bundle.footer import Source
 from indextables.split.bundle.native_errors import translated
 from indextables.split.index.doc_mapping import ROW, SOURCE, STEMMERS, DocMapping, FieldMapping
 from indextables.split.index.json_documents import Feed
+from indextables.split.index.row_numbers import segments_in_row_order
 from indextables.storage.error_translation import translate
 
 META: Final = "meta.json"
@@ -49,6 +53,8 @@ class BuiltIndex:
     rows: int
     inexact: frozenset[str]
     segments: int
+    in_row_order: bool = False
+    """Whether documents come in the order of rows, from segment to segment and inside each."""
 
 
 class IndexBuilder:
@@ -88,7 +94,10 @@ class IndexBuilder:
             self._writer.commit()
             self._writer.wait_merging_threads()
         self._writer = self._index = None
-        return checked_index(self._directory, self._mapping, self._feed.rows, frozenset(self._feed.inexact))
+        sources = (Source(self._feed.source, 0, self._feed.rows),)
+        in_order = order_segments(self._directory, self._mapping, sources)
+        built = checked_index(self._directory, self._mapping, self._feed.rows, frozenset(self._feed.inexact))
+        return replace(built, in_row_order=in_order)
 
     def abandon(self) -> None:
         """Stop, and remove what was written."""
@@ -127,6 +136,17 @@ def analyzer(tokenizer: str, max_token_length: int) -> tantivy.TextAnalyzer:
 def segment_rows(directory: Path, mapping: DocMapping) -> int:
     """How many documents an index has by its `meta.json`. Raises CorruptSplit when it is not one of this mapping."""
     return sum(segment["max_doc"] for segment in read_meta(directory, mapping)["segments"])
+
+
+def order_segments(directory: Path, mapping: DocMapping, sources: Sequence[Source]) -> bool:
+    """List the segments in `meta.json` in the order of their first rows. Returns whether documents come in the order of rows."""
+    segments = read_meta(directory, mapping)["segments"]
+    searcher = open_index(directory, mapping).searcher()
+    sizes = [segment["max_doc"] for segment in segments]
+    order, in_order = segments_in_row_order(searcher, sizes, sources, split=str(directory))
+    if order != sorted(order):
+        write_meta(directory, mapping, [segments[place] for place in order])
+    return in_order
 
 
 def checked_index(directory: Path, mapping: DocMapping, rows: int, inexact: frozenset[str]) -> BuiltIndex:

@@ -15,13 +15,14 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from indextables.core.errors import CorruptSplit, SplitError
 from indextables.core.runtime.threads import Inline, Workers
+from indextables.split.bundle.footer import Source
 from indextables.split.bundle.native_errors import translated
 from indextables.split.index.doc_mapping import DocMapping
 from indextables.split.index.index_files import (
@@ -29,6 +30,7 @@ from indextables.split.index.index_files import (
     BuiltIndex,
     checked_index,
     open_index,
+    order_segments,
     read_meta,
     segment_files,
     stem_of,
@@ -73,10 +75,14 @@ def merge_indexes(
     *,
     native: bool,
     heap: int,
+    rows: Sequence[Source] = (),
     check: Callable[[], None] = lambda: None,
     workers: Workers | None = None,
 ) -> BuiltIndex:
     """Merge the indexes of several directories into one index in an empty directory. The sources stay as they are.
+
+    `rows` are the sources of the merged split, from which follows whether documents come in the order of rows: those of segments
+    that were merged natively do not. Without `rows` nobody looks.
 
     `native` lets Tantivy merge small segments of like size, eight or more at a time, into segments of 200,000 documents and more;
     it needs time, and saves space and searches. The columns that are inexact are those of the sources, which their splits know:
@@ -96,7 +102,9 @@ def merge_indexes(
     merged = (workers or Inline()).together(jobs, limit=os.cpu_count())
     segments = [each.segment for each in alone] + [segment for some in merged for segment in some]
     write_meta(target, mapping, segments)
-    return checked_index(target, mapping, sum(each.rows for each in found), frozenset())
+    in_order = bool(rows) and order_segments(target, mapping, rows)
+    built = checked_index(target, mapping, sum(each.rows for each in found), frozenset())
+    return replace(built, in_row_order=in_order)
 
 
 def _segments_of(sources: Sequence[Path], mapping: DocMapping) -> Iterator[_Found]:

@@ -49,6 +49,8 @@ class Feed:
     """Documents for the rows of one split, numbered from 0 in the order they come."""
 
     def __init__(self, mapping: DocMapping, *, source: int) -> None:
+        self.source = source
+        """The number of the rows' source."""
         self.rows = 0
         self.inexact: set[str] = set()
         self._mapping = mapping

@@ -29,6 +29,8 @@ class IndexView:
     """The number of nulls of a column, where the footer has the number."""
     bounds: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """For a column the texts of two values: no value of the column is below the first or above the second."""
+    in_row_order: bool = False
+    """True if documents come in the order of rows: Tantivy then orders hits of equal score as their rows are."""
     distinct: Mapping[str, int] = field(default_factory=dict)
     """A column has at most this number of different values, where the footer has the number."""
     costs: Costs = COSTS

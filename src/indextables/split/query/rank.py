@@ -1,8 +1,9 @@
 """The best rows of one split.
 
 A row's score is BM25 within its split, from the words of the query; what is typed (numbers, dates, strings) filters, and counts
-nothing. Rows of equal score come in their order. Tantivy orders them by their place in the index, which is the same where the
-index has one segment and was never merged; elsewhere more hits are asked for, until the last score that counts has ended.
+nothing. Rows of equal score come in their order. Tantivy orders them by their place in the index, which is the same where
+documents come in the order of rows (`IndexView.in_row_order`); elsewhere more hits are asked for, until the last score that counts
+has ended.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def best_hits(match: Match, bound: Bound, limit: int) -> Hits:
         return Hits([0.0] * len(rows), rows.__getitem__)
     exact = isinstance(bound, Words) or match.row_set(bound).exact
     query = _scored_once(match, bound)
-    if exact and len(match.sources) <= 1 and view.searcher.num_segments <= 1:
+    if exact and view.in_row_order:
         scores, documents = _search(match, query, min(limit, view.rows))
         return Hits(scores, lambda places: _numbers(match, [documents[place] for place in places]))
     best, numbers = _ordered(match, query, limit, None if exact else match.rows(bound))
@@ -77,7 +78,6 @@ def _ordered(
     """The best hits where the order of hits is not that of rows, or where some hits may be wrong: more are searched for until
     the last score that counts has ended.
     """
-    in_row_order = len(match.sources) <= 1 and match.view.searcher.num_segments <= 1
     wanted = limit
     while True:
         most = min(wanted, match.view.rows)
@@ -87,7 +87,7 @@ def _ordered(
         if allowed is not None:
             kept = np.isin(numbers, allowed)
             scores, numbers = scores[kept], numbers[kept]
-        if complete or (len(numbers) >= limit and (in_row_order or scores[-1] < scores[limit - 1])):
+        if complete or (len(numbers) >= limit and (match.view.in_row_order or scores[-1] < scores[limit - 1])):
             order = np.lexsort((numbers, -scores))[:limit]
             return scores[order], numbers[order]
         wanted *= 4
