@@ -75,7 +75,9 @@ def test_rows_of_equal_score_come_in_their_order(
     assert numbers.tolist() == expected
     assert (np.diff(scores) <= 0).all()
     if searches is not None:
-        assert limits == [min(limit, 40)], "the index knows the order, one search for as many hits as are wanted is enough"
+        assert limits == [min(limit, 40)], (
+            "the index knows the order, one search for as many hits as are wanted is enough"
+        )
 
 
 def test_an_index_that_does_not_say_its_order_is_asked_for_more_hits(tmp_path: Path, limits: list[int]) -> None:

@@ -1,8 +1,10 @@
-"""The words of a filter, from sqlglot's tokens of its Spark dialect.
+"""SQL text → words, for filters and aggregates, by the rules of Spark's lexer.
 
-Three things are put together that sqlglot keeps apart: a number and its suffix (`5L`), a number that begins with a
-point (`.5`), and texts that follow each other. Spark 4 reads `'it''s'` as `it's` and `'a' 'b'` as `ab`. What stands
-between quotes is read here, by Spark's rules, because releases of sqlglot differ in the escapes they know.
+    text ──▶ one pattern, tried from place to place ──▶ words: names, texts, numbers, bytes, signs
+
+Texts that follow each other are one text: Spark 4 reads `'it''s'` as `it's` and `'a' 'b'` as `ab`. A number and its suffix (`5L`)
+are one word. Comments nest, as in Spark. Every character is part of a word, a comment or white space, so that the parser sees
+whatever it does not know as a word with its place.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, NoReturn
 from typing import Literal as OneOf
 
 from indextables.core.errors import PredicateError
@@ -18,8 +20,24 @@ from indextables.core.java_text import join_surrogates
 
 MAX_LENGTH: Final = 1_000_000
 """Characters of a filter: a longer text would take seconds to split into words."""
-_GUESSES: Final = 100
-"""The last quotes and comments of a text that are tried as the one that is never closed: each try splits the text again."""
+_WORD: Final = re.compile(
+    r"""
+      (?P<space>\s+)
+    | (?P<line>--(?:\\\n|[^\r\n])*)
+    | (?P<comment>/\*(?!\+))
+    | (?P<raw>[rR]'[^']*' | [rR]"[^"]*")
+    | (?P<bytes>[xX]'[^']*' | [xX]"[^"]*")
+    | (?P<text>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*")
+    | (?P<name>`(?:[^`]|``)*`)
+    | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?P<suffix>[bB][dD]|[lLsSyYfFdD])?(?!\w)
+    | (?P<whole>\d+)(?=\.\w)
+    | (?P<word>\w+)
+    | (?P<sign>/\*\+|<=>|<>|!=|<=|>=|==|\|\||::|->|=>|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""One word, comment or run of spaces. What begins with a quote or a comment and is no word of these is never closed."""
+_COMMENT_END: Final = re.compile(r"/\*|\*/")
 _ESCAPE: Final = re.compile(
     r"\\(?:U(?P<long>[0-9a-fA-F]{8})|u(?P<short>[0-9a-fA-F]{4})|(?P<octal>[01][0-7]{2})|(?P<other>.))"
     r"|(?P<quotes>''|\"\")",
@@ -48,48 +66,78 @@ class Word:
 
 
 def split(text: str) -> list[Word]:
-    """The words of a filter, ended by one of kind `end`."""
+    """The words of a filter, ended by one of kind `end`. Raises PredicateError for a quote or a comment that is never closed."""
     if len(text) > MAX_LENGTH:
         raise PredicateError(
             f"the filter has {len(text):,} characters, at most {MAX_LENGTH:,} are possible: use several filters",
             length=len(text),
         )
     words: list[Word] = []
-    tokens = iter(_tokens(text))
-    for token in tokens:
-        kind = token.token_type.name
-        start, end = token.start, token.end + 1
-        source = text[start:end]
-        last = words[-1] if words else Word("end", "", -1, -1)
-        if kind == "DCOLON" and last.kind == "number" and (start, end) == (last.start, last.end):
-            last.suffix = next(tokens).text.upper()
-        elif (
-            kind == "NUMBER"
-            and last.kind == "sign"
-            and last.text == "."
-            and last.end == start
-            and not _qualified(words)
-        ):
-            words[-1] = Word("number", "." + token.text, last.start, end)
-        elif kind == "STRING" and last.kind == "text":
-            quote = source[0] if last.end == start else ""
-            last.text, last.end = last.text + quote + _unquoted(source), end
-        elif kind == "STRING":
-            words.append(Word("text", _unquoted(source), start, end))
-        elif kind == "RAW_STRING":
-            words.append(Word("text", source[2:-1], start, end))
-        elif kind == "NUMBER":
-            words.append(Word("number", token.text, start, end))
-        elif kind == "HEX_STRING" and source[0] in "xX":
-            words.append(Word("bytes", token.text, start, end))
-        elif kind == "IDENTIFIER":
-            words.append(Word("name", source[1:-1].replace("``", "`"), start, end))
-        else:
-            words.append(Word("word" if source[0] == "_" or source[0].isalnum() else "sign", source, start, end))
+    place = 0
+    while place < len(text):
+        match = _WORD.match(text, place)
+        assert match is not None, "the last alternative takes any character"
+        kind, source = match.lastgroup, match[0]
+        start, place = place, match.end()
+        if kind == "comment":
+            place = _after_comment(text, start)
+        elif kind == "sign" and source in "'\"`":
+            _never_closed(source, start)
+        elif kind not in ("space", "line"):
+            place = _add(words, match, kind)
     for word in words:
         if word.kind == "text":
             word.text = join_surrogates(word.text)
     return [*words, Word("end", "", len(text), len(text))]
+
+
+def _add(words: list[Word], match: re.Match[str], kind: str | None) -> int:
+    """Add what the pattern found to the words. Returns where the next word begins."""
+    source, start, end = match[0], match.start(), match.end()
+    last = words[-1] if words else None
+    match kind:
+        case "text" | "raw":
+            said = source[2:-1] if kind == "raw" else _unquoted(source)
+            if last is not None and last.kind == "text":
+                last.text, last.end = last.text + said, end
+            else:
+                words.append(Word("text", said, start, end))
+        case "bytes":
+            words.append(Word("bytes", source[2:-1], start, end))
+        case "name":
+            words.append(Word("name", source[1:-1].replace("``", "`"), start, end))
+        case "number" | "suffix" if not (source[0] == "." and _follows_name(last, start)):
+            words.append(Word("number", match["number"], start, end, (match["suffix"] or "").upper()))
+        case "number" | "suffix":  # a field whose name is a number: the parser says what is wrong with that
+            words.append(Word("sign", ".", start, start + 1))
+            return start + 1
+        case "whole":
+            words.append(Word("number", source, start, end))
+        case "word":
+            words.append(Word("word", source, start, end))
+        case _:
+            words.append(Word("sign", source, start, end))
+    return end
+
+
+def _after_comment(text: str, start: int) -> int:
+    """Where a comment ends. Comments inside of it have ends of their own."""
+    depth, place = 1, start + 2
+    while depth:
+        found = _COMMENT_END.search(text, place)
+        if found is None:
+            _never_closed("/*", start)
+        depth += 1 if found[0] == "/*" else -1
+        place = found.end()
+    return place
+
+
+def _never_closed(opener: str, place: int) -> NoReturn:
+    raise PredicateError(f"the {opener} at position {place + 1} of the filter is never closed", position=place + 1)
+
+
+def _follows_name(last: Word | None, start: int) -> bool:
+    return last is not None and last.kind in {"word", "name"} and last.end == start
 
 
 def _unquoted(source: str) -> str:
@@ -106,34 +154,3 @@ def _unescaped(match: re.Match[str], quote: str) -> str:
     if match["octal"] is not None:
         return chr(int(match["octal"], 8))
     return _ESCAPED.get(match["other"], match["other"])
-
-
-def _qualified(words: list[Word]) -> bool:
-    return len(words) > 1 and words[-2].kind in {"word", "name"} and words[-2].end == words[-1].start
-
-
-def _tokens(text: str) -> list[Any]:
-    tokens = _try_tokens(text)
-    if tokens is None:
-        place = _unclosed(text)
-        opener = "/*" if text.startswith("/*", place) else text[place : place + 1]
-        problem = "cannot be read" if opener in text[place + len(opener) :] else "is never closed"
-        raise PredicateError(f"the {opener} at position {place + 1} of the filter {problem}", position=place + 1)
-    return tokens
-
-
-def _try_tokens(text: str) -> list[Any] | None:
-    from sqlglot import Dialect  # takes a fifth of a second, so only filters that are texts pay for it
-    from sqlglot.errors import TokenError
-
-    try:
-        return Dialect.get_or_raise("spark").tokenize(text)
-    except TokenError:
-        return None
-
-
-def _unclosed(text: str) -> int:
-    """Where the quote or comment begins that has no end: the last one before which everything is complete."""
-    openers = [i for i, character in enumerate(text) if character in "'\"`" or text.startswith("/*", i)]
-    tried = openers[-_GUESSES:]
-    return next((place for place in reversed(tried) if _try_tokens(text[:place]) is not None), tried[0] if tried else 0)

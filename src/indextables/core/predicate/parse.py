@@ -1,10 +1,9 @@
 """A filter written in SQL becomes a predicate: `level = 'ERROR' AND day >= '2024-01-01'`.
 
-The words are sqlglot's (its Spark dialect: quoting, escapes, numeric suffixes, comments). The grammar over them is our
-own, because a filter is a small language and a wrong answer costs rows. sqlglot's parser gives up after some 40 nested
-parentheses, depending on how deep its caller is, and its releases differ in what a node means (`NOT LIKE` is a flag on
-the node in some), where a flag that is overlooked turns a filter into its opposite. Here every word is either
-understood or an error with its position, and the depth is counted.
+The words are Spark's (`sql_tokens`: quoting, escapes, numeric suffixes, comments). The grammar over them is our own, because a
+filter is a small language and a wrong answer costs rows: parsers of all of SQL give up after some 40 nested parentheses, and
+their releases differ in what a node means, where a flag that is overlooked turns a filter into its opposite. Here every word is
+either understood or an error with its position, and the depth is counted.
 
     or          and (OR and)*
     and         not (AND not)*

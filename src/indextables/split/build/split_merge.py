@@ -43,7 +43,7 @@ from indextables.storage.error_translation import translate
 
 @dataclass(frozen=True)
 class PartSizes:
-    """Which row files and which indexes of the sources are taken as they are. The rows of others are read, and written together."""
+    """Which row files and which indexes of the sources are taken as they are. Other rows are read, and written together."""
 
     large: int = 100_000
     """Rows. A row file of at least this number of rows is always copied."""

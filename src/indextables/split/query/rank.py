@@ -2,8 +2,8 @@
 
 A row's score is BM25 within its split, from the words of the query; what is typed (numbers, dates, strings) filters, and counts
 nothing. Rows of equal score come in their order. Tantivy orders them by their place in the index, which is the same where
-documents come in the order of rows (`IndexView.in_row_order`); elsewhere more hits are asked for, until the last score that counts
-has ended.
+documents come in the order of rows (`IndexView.in_row_order`); elsewhere more hits are asked for, until the last score that
+counts has ended.
 """
 
 from __future__ import annotations
