@@ -42,7 +42,7 @@ from indextables.split.cache.index_cache import IndexCache
 from indextables.split.index.doc_mapping import plan_mapping
 from indextables.split.index.index_files import IndexBuilder
 from indextables.split.index.index_merge import merge_indexes
-from indextables.split.open_splits import OpenSplits
+from indextables.split.open_splits import OpenSplits, weight_of_footer, weight_of_index, weight_of_rows
 from indextables.split.plan.costs import Costs
 from indextables.split.reader import SplitReader
 from indextables.split.rows.row_writer import write_rows
@@ -323,19 +323,20 @@ class TestReads:
         assert cache.statistics().misses == 0
 
     def test_no_more_splits_are_open_than_allowed(self, tmp_path: Path) -> None:
-        opened = OpenSplits(EVERY_INDEX, footers=3, rows=2, indexes=2)
         store, cache = LocalStore(tmp_path), IndexCache(tmp_path / "cache", 1)
         schema = pa.schema([("id", pa.string())])
-        splits = [
-            open_reader(
-                store,
-                *write(tmp_path, pa.table({"id": [*map(str, [n, n, 5, *range(100, 300)])]}, schema)),
-                schema,
-                cache,
-                opened=opened,
-            )
-            for n in range(6)
+        written = [
+            write(tmp_path, pa.table({"id": [*map(str, [n, n, 5, *range(100, 300)])]}, schema)) for n in range(6)
         ]
+        footers = [sealed.footer for _, sealed in written]
+        view = open_reader(store, *written[0], schema, cache, opened=OpenSplits()).parts.open_index()
+        opened = OpenSplits(
+            EVERY_INDEX,
+            footer_bytes=3 * max(map(weight_of_footer, footers)),
+            row_bytes=2 * max(map(weight_of_rows, footers)),
+            index_handles=2 * weight_of_index(view),
+        )
+        splits = [open_reader(store, *each, schema, cache, opened=opened) for each in written]
         for _ in range(2):
             for n, split in enumerate(splits):
                 predicate = compare(Column(("id",), pa.string()), "=", str(n))

@@ -1,8 +1,9 @@
 """`OpenSplits`: the footers, rows and indexes that this process holds open, so that the next question need not open them.
 
-At most a number of each is held; the least recently used ones are closed. A footer and the rows of a split belong to the store
-object that they were opened with, because another store object may have other credentials. An index belongs to its bytes: the
-fingerprint of the footer tells it from all others (`IndexSource.identities`).
+What is held is weighed by what it takes of the process, so that a table of a thousand small splits stays open as a table of ten
+large ones does; the least recently used parts are closed. A footer and the rows of a split belong to the store object that they
+were opened with, because another store object may have other credentials. An index belongs to its bytes: the fingerprint of the
+footer tells it from all others (`IndexSource.identities`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from indextables.core.runtime.process_state import Lru, ProcessLocal
-from indextables.split.bundle.bundle_reader import Pages, read_footer
+from indextables.split.bundle.bundle_reader import EDGE_PAGES, Pages, read_footer
 from indextables.split.bundle.footer import Footer
 from indextables.split.plan.column_lookup import KeptNumbers
 from indextables.split.plan.costs import COSTS, Costs
@@ -22,12 +23,22 @@ from indextables.split.rows.row_reader import Rows
 from indextables.split.rows.row_source import RowSource
 from indextables.storage.store import Store
 
-_MOST_FOOTERS: Final = 1024
-"""Footers that a process holds. A footer takes some kilobytes of memory."""
-_MOST_ROWS: Final = 32
-"""Splits whose rows a process holds open. Each keeps a few pages in memory."""
-_MOST_INDEXES: Final = 64
-"""Indexes that a process holds open. Each has a thread that sleeps, and maps its files."""
+_FOOTER_BYTES: Final = 1 << 26
+"""Bytes of footers that a process holds: 64 MiB, which are the footers of some ten thousand splits."""
+_ROW_BYTES: Final = 1 << 28
+"""Bytes that the open rows of all splits may keep: 256 MiB. The rows of a split keep a few verified pages, at most 4 MiB."""
+_INDEX_HANDLES: Final = 1 << 14
+"""Handles of open indexes: 16,384, a quarter of the memory maps that Linux grants a process. An index of one segment takes 14 of
+them, so that 1,170 such indexes are held."""
+_MAPS_OF_SEGMENT: Final = 6
+"""Files of a segment, each of which Tantivy maps."""
+_HANDLES_OF_THREAD: Final = 8
+"""Handles that the thread of an index counts for. Tantivy's thread looks twice a second whether the index has changed: a thousand
+of them take 5% of a processor."""
+_BYTES_OF_FACT: Final = 200
+"""Bytes that an index file, or a bound of a column, takes in a decoded footer, roughly."""
+_LEAST_BYTES: Final = 1 << 14
+"""Bytes that an open part takes at least, roughly: 16 KiB."""
 
 
 class OpenSplits:
@@ -37,15 +48,15 @@ class OpenSplits:
         self,
         costs: Costs = COSTS,
         *,
-        footers: int = _MOST_FOOTERS,
-        rows: int = _MOST_ROWS,
-        indexes: int = _MOST_INDEXES,
+        footer_bytes: int = _FOOTER_BYTES,
+        row_bytes: int = _ROW_BYTES,
+        index_handles: int = _INDEX_HANDLES,
     ) -> None:
         self.costs = costs
         """What the ways to read these splits cost against each other."""
-        self._footers: Lru[Hashable, tuple[Store, Footer]] = Lru(footers)
-        self._rows: Lru[Hashable, tuple[Store, RowSource]] = Lru(rows)
-        self._indexes: Lru[Hashable, IndexView] = Lru(indexes)
+        self._footers: Lru[Hashable, tuple[Store, Footer]] = Lru(footer_bytes, lambda kept: weight_of_footer(kept[1]))
+        self._rows: Lru[Hashable, tuple[Store, RowSource, int]] = Lru(row_bytes, lambda kept: kept[2])
+        self._indexes: Lru[Hashable, IndexView] = Lru(index_handles, weight_of_index)
         self.numbers = KeptNumbers(costs.lookup_bytes)
         """The columns that are kept for look-ups."""
 
@@ -60,8 +71,8 @@ class OpenSplits:
     def rows(self, store: Store, key: str, footer: Footer) -> RowSource:
         """The rows of a split, verified as they are read."""
 
-        def open_rows() -> tuple[Store, RowSource]:
-            return store, Rows(Pages(store, key, footer), footer, key)
+        def open_rows() -> tuple[Store, RowSource, int]:
+            return store, Rows(Pages(store, key, footer), footer, key), weight_of_rows(footer)
 
         return self._rows.get_or_load((id(store), key, footer.fingerprint), open_rows)[1]
 
@@ -78,6 +89,22 @@ class OpenSplits:
     def __len__(self) -> int:
         """The number of footers, rows and indexes that are held, all together."""
         return len(self._footers) + len(self._rows) + len(self._indexes)
+
+
+def weight_of_footer(footer: Footer) -> int:
+    """Bytes of a decoded footer, roughly. Splits of one table share the texts of its schema and its mapping."""
+    facts = len(footer.index) + len(footer.min_values) + len(footer.max_values) + len(footer.null_counts)
+    return _LEAST_BYTES // 8 + len(footer.pages) + _BYTES_OF_FACT * facts
+
+
+def weight_of_rows(footer: Footer) -> int:
+    """Bytes that the rows of a split keep while they are open, at most."""
+    return _LEAST_BYTES + min(footer.rows_length, EDGE_PAGES * footer.page_size)
+
+
+def weight_of_index(view: IndexView) -> int:
+    """Handles of an open index."""
+    return _HANDLES_OF_THREAD + _MAPS_OF_SEGMENT * view.searcher.num_segments
 
 
 OPEN: Final = ProcessLocal(OpenSplits)

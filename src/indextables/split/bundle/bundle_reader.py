@@ -31,7 +31,7 @@ _STEP: Final = 1 << 23
 """Bytes of a bundle that are read and verified at once, when all of it is."""
 _FIRST_READ: Final = 1 << 16
 """Bytes read from the end of a bundle whose footer may begin anywhere."""
-_EDGE_PAGES: Final = 16
+EDGE_PAGES: Final = 16
 """Pages that each open bundle keeps: at most 4 MiB."""
 _CLEAR_ERRORS: Final = (ObjectNotFound, AccessDenied, StoreUnavailable, StoreMisconfigured, InvalidKey)
 """Errors of a store that say by themselves what is wrong."""
@@ -90,7 +90,7 @@ class Pages:
         self._length = footer.rows_length
         self._page = footer.page_size
         self._hashes = page_hashes(footer)
-        self._edges: Lru[int, memoryview] = Lru(_EDGE_PAGES)
+        self._edges: Lru[int, memoryview] = Lru(EDGE_PAGES)
 
     @property
     def where(self) -> str:

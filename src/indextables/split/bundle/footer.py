@@ -13,6 +13,7 @@ to fit together: names of index files become names in a cache, and offsets becom
 from __future__ import annotations
 
 import struct
+import sys
 from typing import Final, NoReturn
 
 import msgspec
@@ -178,7 +179,11 @@ def decode_footer(data: bytes, footer_start: int, where: str) -> Footer:
     except (msgspec.DecodeError, pa.ArrowException, OSError, RecursionError) as error:
         raise CorruptSplit(f"{where} is damaged: its footer cannot be decoded ({error})", split=where) from error
     _check(footer, footer_start, where)
-    return msgspec.structs.replace(footer, fingerprint=fingerprint)
+    shared = {
+        "schema": sys.intern(footer.schema),
+        "doc_mapping": sys.intern(footer.doc_mapping),
+    }  # one text for all splits
+    return msgspec.structs.replace(footer, fingerprint=fingerprint, **shared)
 
 
 def page_hashes(footer: Footer) -> tuple[int, ...]:

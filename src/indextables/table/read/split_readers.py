@@ -19,10 +19,11 @@ from indextables.split.reader import SplitReader
 from indextables.table.handle import TableHandle
 from indextables.table.split_entry import split_entries
 
-_FEW_FILES: Final = 64
+_FEW_FILES: Final = 4_096
 """Of a list of at most so many files all readers are kept with the list: most questions are about the whole table again."""
-_MOST_READERS: Final = 1024
-"""At most so many readers are kept in a process. A reader remembers the footer and what it found out about its split."""
+_MOST_READERS: Final = 16_384
+"""At most so many readers are kept in a process. A reader remembers the footer and what it found out about its split, which takes
+some kilobytes."""
 
 
 class _Readers:
