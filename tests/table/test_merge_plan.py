@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables.log.file_entries import FILE_SCHEMA
-from indextables.table.maintain.merge_plan import PLAN_COLUMNS, Group, Limits, plan_merges
+from indextables.table.maintain.merge_plan import PLAN_COLUMNS, Group, Limits, plan_merges, plan_tiers
 
 SCHEMA = pa.schema([FILE_SCHEMA.field(name) for name in PLAN_COLUMNS])
 File = dict[str, Any]
@@ -203,3 +203,28 @@ def test_rows_that_the_log_does_not_know() -> None:
     assert group.rows == 10
     [unknown] = planned(rows[::2], Limits(100))
     assert unknown.rows == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "least", "expected"),
+    [
+        ([5] * 9, 10, []),
+        ([5] * 10, 10, [list(range(10))]),
+        ([5] * 23, 10, [list(range(23))]),
+        ([3, 50] * 4, 4, [[0, 2, 4, 6], [1, 3, 5, 7]]),
+        ([100] * 9 + [1000], 10, []),
+        ([100] * 10 + [1000], 10, [list(range(10))]),
+        ([0, 1, 3, 2], 4, [[0, 1, 2, 3]]),
+    ],
+)
+def test_splits_of_like_size_are_merged(rows: list[int], least: int, expected: list[list[int]]) -> None:
+    table = files([file(f"{number:02}", 10, numRecords=each) for number, each in enumerate(rows)])
+    found = plan_tiers(table, [], Limits(1 << 30), least)
+    assert paths(found) == [[f"{number:02}" for number in group] for group in expected]
+
+
+def test_splits_of_like_size_in_other_partitions_are_not_merged() -> None:
+    rows = [file(f"{number:02}", 10, {"day": str(number % 3)}) for number in range(12)]
+    assert plan_tiers(files(rows), ["day"], Limits(1 << 30), 5) == []
+    groups = plan_tiers(files(rows), ["day"], Limits(1 << 30), 4)
+    assert [group.partition_values for group in groups] == [{"day": "0"}, {"day": "1"}, {"day": "2"}]

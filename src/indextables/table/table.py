@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from indextables.core import options as opt
 from indextables.core.aggregate import By, Metrics, parse_aggregate
 from indextables.core.errors import CommitError, OptionError, TableExists
 from indextables.log.actions import SCHEMA_KEY, AddAction
@@ -130,7 +131,7 @@ class Table:
         from indextables.table.write.append import append
 
         _check_not_travelled(self._handle, travelled=self._travelled)
-        return self._moved_to(append(self._handle, data, progress))
+        return self._written(append(self._handle, data, progress))
 
     def overwrite(self, data: Any, where: str | None = None, progress: Watcher | None = None) -> Commit:
         """Put rows in place of all that are there when it commits, or with `where` (SQL) of those in the partitions it selects.
@@ -141,7 +142,7 @@ class Table:
         from indextables.table.write.overwrite import overwrite
 
         _check_not_travelled(self._handle, travelled=self._travelled)
-        return self._moved_to(overwrite(self._handle, data, where, progress))
+        return self._written(overwrite(self._handle, data, where, progress))
 
     def merge_splits(
         self,
@@ -177,6 +178,16 @@ class Table:
 
         handle = self._handle
         return prewarm(handle, make_request(handle, "prewarming", columns=(), where=where))
+
+    def _written(self, done: Committed) -> Commit:
+        """Move to what a write of rows committed, and let merges follow where the options ask for them."""
+        before = self._handle.version
+        result = self._moved_to(done)
+        if done.written and self._handle.options[opt.MERGE_ON_WRITE_ENABLED]:
+            from indextables.table.maintain.merge_on_write import merge_after_write
+
+            merge_after_write(before, self._handle)
+        return result
 
     def _moved_to(self, done: Committed) -> Commit:
         before = self._handle

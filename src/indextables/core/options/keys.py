@@ -276,7 +276,9 @@ MERGE_SKIP_SPLIT_THRESHOLD = _retention.ratio(
     "merge.skipSplitThreshold", 0.45, "Splits that have this share of the target size are not merged any more."
 )
 MERGE_ON_WRITE_ENABLED = _retention.flag(
-    "mergeOnWrite.enabled", False, "Merge small splits after a write that leaves too many of them."
+    "mergeOnWrite.enabled",
+    False,
+    "Merge small splits after a write that leaves too many of them, from Spark or from Python.",
 )
 MERGE_ON_WRITE_ASYNC_ENABLED = _retention.flag(
     "mergeOnWrite.async.enabled", True, "Let that merge run in the background instead of making the write wait."

@@ -8,7 +8,7 @@ mostly asked for together: their bounds stay narrow.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -72,21 +72,48 @@ def merge_limits(
 
 def plan_merges(files: pa.Table, partition_columns: Sequence[str], limits: Limits) -> list[Group]:
     """The groups to merge, the one with the oldest split first."""
+    return _planned(files, partition_columns, limits, 2, lambda _rows: 0)
+
+
+def plan_tiers(files: pa.Table, partition_columns: Sequence[str], limits: Limits, least: int) -> list[Group]:
+    """The groups to merge if only splits of like size are merged, at least `least` of them: the one with the oldest split first.
+
+    Two splits are of like size if their numbers of rows have as many digits in base `least`. A result of `least` splits has one
+    digit more than these, so that a row is merged again only once its split has grown `least` times.
+    """
+    return _planned(files, partition_columns, limits, least, lambda rows: _digits(rows, least))
+
+
+def _digits(number: int, base: int) -> int:
+    """The digits of a number that is not negative."""
+    digits = 1
+    while number >= base:
+        number //= base
+        digits += 1
+    return digits
+
+
+def _planned(
+    files: pa.Table, partition_columns: Sequence[str], limits: Limits, least: int, tier_of: Callable[[int], int]
+) -> list[Group]:
+    """Groups of at least `least` splits of one partition and one tier. `tier_of` gives the tier of a number of rows."""
     small = files.select(PLAN_COLUMNS).filter(
         pc.less_equal(files.column("size"), pa.scalar(_largest(limits), pa.int64()))
     )
     small = small.take(
         pc.sort_indices(small, sort_keys=[("modificationTime", "ascending"), ("path", "ascending")])
     ).combine_chunks()
-    by_partition: dict[tuple[str | None, ...], list[int]] = {}
+    alike: dict[tuple[tuple[str | None, ...], int], list[int]] = {}
+    rows = small.column("numRecords").to_pylist()
     for number, values in enumerate(small.column("partitionValues").to_pylist()):
-        by_partition.setdefault(_texts(dict(values), partition_columns), []).append(number)
+        place = _texts(dict(values), partition_columns), tier_of(rows[number] or 0)
+        alike.setdefault(place, []).append(number)
     sizes = small.column("size").to_pylist()
     chosen = [
         (group, texts)
-        for texts, numbers in by_partition.items()
+        for (texts, _), numbers in alike.items()
         for group in _filled(numbers, sizes, limits)
-        if len(group) > 1
+        if len(group) >= least
     ]
     chosen.sort(key=lambda item: item[0][0])
     return [
