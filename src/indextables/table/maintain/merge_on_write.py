@@ -6,7 +6,7 @@ Splits of like size are merged, `mergeOnWrite.minSplits` or more at a time, so t
 split can grow tenfold: a thousand appends of a hundred rows write each row three times more, and leave some twenty splits.
 
 The merge runs beside the caller's next appends, and a program that ends waits for the merge. With
-`mergeOnWrite.async.enabled=false` the write waits. The write has happened by then: a merge that fails is a warning in the log, and
+`mergeOnWrite.async.enabled=false` the write waits. The write has happened by then: a merge that fails is a warning in the log and
 never fails the write. One merge runs at a time for each table of a process; merges of several processes take in only splits that
 are still live when they commit.
 """
