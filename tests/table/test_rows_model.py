@@ -96,7 +96,7 @@ def run(source: st.DataObject, cached: dict[str, Any]) -> None:
     every_index = source.draw(st.booleans(), label="ask every index")
     with pytest.MonkeyPatch.context() as patch, costs_of(EVERY_INDEX if every_index else COSTS):
         large = source.draw(st.sampled_from([1, 4, 100_000]), label="large part")
-        indexed = source.draw(st.sampled_from([0, 3, 4_096]), label="indexed anew")
+        indexed = source.draw(st.sampled_from([0, 3, 1_024]), label="indexed anew")
         patch.setattr(split_merge, "PART_SIZES", split_merge.PartSizes(large=large, indexed=indexed))
         for step in todo:
             done(table, step)
