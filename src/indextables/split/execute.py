@@ -7,7 +7,7 @@ Each function matches every kind of access, so that a new kind cannot be forgott
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Final, assert_never
 
@@ -18,7 +18,7 @@ from indextables.core.aggregate import Aggregate
 from indextables.core.predicate import TRUE, Constant, In, Predicate, all_of, columns_of, evaluate, leaves_of
 from indextables.core.row_order import FirstRows, Limit, Numbers, Parts, SortKey, key_parts
 from indextables.split.aggregate.index_groups import from_index, from_log
-from indextables.split.aggregate.partial import Partial, condensed, partial_of
+from indextables.split.aggregate.partial import Partial, condensed, encoded_columns, partial_of
 from indextables.split.index.row_numbers import RowNumberArray, count_of, rows_of
 from indextables.split.plan.access import (
     AllRows,
@@ -184,7 +184,11 @@ def aggregate(
     if groups is not None:
         yield groups
         return
-    batches = scan(parts, access_of(parts, Purpose.SCAN, predicate, query), question.columns)
+    access = access_of(parts, Purpose.SCAN, predicate, query)
+    if isinstance(access, AllRows) and parts.footer.rows:
+        batches = _all_rows(parts, question.columns, TRUE, encoded_columns(question))
+    else:
+        batches = scan(parts, access, question.columns)
     yield from condensed(question, (partial_of(question, batch) for batch in batches))
 
 
@@ -230,9 +234,12 @@ def _rows_by_number(parts: SplitParts, columns: Sequence[str], rows: RowNumbers)
     return map(projection.complete, batches)
 
 
-def _all_rows(parts: SplitParts, columns: Sequence[str], residual: Predicate) -> Iterator[pa.RecordBatch]:
+def _all_rows(
+    parts: SplitParts, columns: Sequence[str], residual: Predicate, encoded: Collection[str] = ()
+) -> Iterator[pa.RecordBatch]:
     projection = parts.adapter.projection(columns)
-    return map(projection.complete, _read(parts, projection.stored, residual))
+    some = [name for name in encoded if name in projection.stored]
+    return map(projection.complete, _read(parts, projection.stored, residual, some))
 
 
 def _pick(parts: SplitParts, numbers: RowNumberArray, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -313,11 +320,14 @@ def _numbered(
             yield mine[matches.to_numpy(zero_copy_only=False)], projection.complete(batch.filter(matches))
 
 
-def _read(parts: SplitParts, columns: Sequence[str], residual: Predicate) -> Iterator[pa.RecordBatch]:
-    """All rows for which the residual is true, in their order."""
+def _read(
+    parts: SplitParts, columns: Sequence[str], residual: Predicate, encoded: Collection[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """All rows for which the residual is true, in their order. Some texts may come `encoded`, as numbers and a dictionary."""
     if residual == TRUE and not columns:
         return _without_columns(parts.footer.rows)
-    return parts.rows.scan(columns, predicate=None if residual == TRUE else residual, batch_rows=parts.batch_rows)
+    asked = None if residual == TRUE else residual
+    return parts.rows.scan(columns, predicate=asked, batch_rows=parts.batch_rows, encoded=encoded)
 
 
 def _without_columns(rows: int) -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from indextables.core.aggregate import Calendar, FloatSteps, Key, Ranges, Steps
 from indextables.core.errors import QueryError
-from indextables.core.predicate import evaluate
+from indextables.core.predicate import Column, evaluate
 from indextables.core.predicate.evaluate import column_values
 from indextables.split.plan.order_keys import HIGHEST, LOWEST, NAN
 
@@ -42,9 +42,16 @@ _DAY: Final = 86_400_000_000
 Numbers = npt.NDArray[np.int64]
 
 
+def input_values(column: Column, rows: pa.RecordBatch) -> Any:
+    """The values of a column, in its type; texts that come as numbers and a dictionary stay as they are."""
+    if not column.nested and pa.types.is_dictionary(rows.schema.field(column.name).type):
+        return rows.column(column.name)
+    return column_values(column, rows)
+
+
 def key_values(key: Key, rows: pa.RecordBatch) -> pa.Array:
     """The group of each row: its value or its bucket, of ranges the number of the bucket."""
-    values = column_values(key.column, rows)
+    values = input_values(key.column, rows)
     match key.bucket:
         case None:
             return one_zero(values) if pa.types.is_floating(values.type) else values
@@ -143,12 +150,6 @@ def unordered(places: Any, kind: pa.DataType) -> Any:
     bits = np.where(numbers >= 0, numbers, numbers ^ HIGHEST)
     found = np.where(numbers == NAN, np.nan, bits.view(np.float64))
     return pa.array(found, pa.float64(), mask=places.is_null().to_numpy(zero_copy_only=False)).cast(kind)
-
-
-def halves(values: Any) -> list[pa.Array]:
-    """Whole numbers in two halves, nulls as 0."""
-    numbers, _ = whole(values)
-    return [pa.array(numbers >> LOW_BITS), pa.array(numbers & ((1 << LOW_BITS) - 1))]
 
 
 def float_parts(values: Any) -> tuple[pa.Array, list[pa.Array]]:

@@ -11,11 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, assert_never
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.core.aggregate import Aggregate, Metric
-from indextables.core.predicate.evaluate import column_values
-from indextables.split.aggregate.exact_inputs import float_parts, halves, key_values, one_zero, ordered
+from indextables.split.aggregate.exact_inputs import float_parts, input_values, key_values, one_zero, ordered
+from indextables.split.aggregate.exact_sums import MOST_ROWS, double_sums, whole_sums
+from indextables.split.aggregate.group_codes import GroupCodes, different_values, has_nulls
 
 ROWS: Final = "rows"
 EXTRA: Final = "extra"
@@ -86,28 +89,45 @@ def slots(aggregate: Aggregate) -> list[Slot]:
     return found
 
 
+def encoded_columns(aggregate: Aggregate) -> frozenset[str]:
+    """The columns of texts that may come as numbers and a dictionary: keys, and columns whose values are counted."""
+    plain = {key.column.name for key in aggregate.keys if key.bucket is None}
+    plain |= {metric.column.name for metric in aggregate.metrics if metric.column and metric.function == "distinct"}
+    others = {key.column.name for key in aggregate.keys if key.bucket is not None}
+    others |= {
+        metric.column.name for metric in aggregate.metrics if metric.column and metric.function in {"min", "max"}
+    }
+    used = [key.column for key in aggregate.keys] + [metric.column for metric in aggregate.metrics if metric.column]
+    texts = {column.name for column in used if not column.nested and column.type == pa.string()}
+    return frozenset((plain & texts) - others)
+
+
 def partial_of(aggregate: Aggregate, rows: pa.RecordBatch) -> Partial:
-    """The groups of these rows."""
+    """The groups of these rows, of which there is at least one."""
+    if rows.num_rows > MOST_ROWS:
+        pieces = [rows.slice(start, MOST_ROWS) for start in range(0, rows.num_rows, MOST_ROWS)]
+        whole = together(aggregate, [partial_of(aggregate, piece) for piece in pieces])
+        assert whole is not None, "there are pieces"
+        return whole
     keys = dict(zip(key_names(aggregate), [key_values(key, rows) for key in aggregate.keys], strict=False))
-    if not keys:
-        keys[NO_KEY] = pa.nulls(rows.num_rows, pa.int8())
-    inputs: dict[str, Any] = {}
+    groups = GroupCodes.of(keys, rows.num_rows) if keys else GroupCodes.one(NO_KEY, rows.num_rows)
+    made: dict[str, Any] = {ROWS: pa.array(groups.count())}
     extras: list[pa.Table] = []
     for number, metric in enumerate(aggregate.metrics):
         if metric.column is None:
             continue
-        values = column_values(metric.column, rows)
+        values = input_values(metric.column, rows)
         if metric.function in {"count", "sum", "avg"}:
-            inputs[f"{number}count"] = values
+            valid = pc.is_valid(values).to_numpy(zero_copy_only=False) if has_nulls(values) else None
+            made[f"{number}count"] = pa.array(groups.count(valid))
         if metric.function in {"min", "max"}:
-            inputs[f"{number}{metric.function}"] = ordered(values)
+            made[f"{number}{metric.function}"] = groups.extreme(ordered(values), metric.function)
         elif has_extra(metric):
-            extras.append(_extra(metric, keys, values))
+            extras.append(_extra(metric, keys, groups, values))
         elif metric.function in {"sum", "avg"}:
-            inputs.update(_sums(number, values))
-    wanted = slots(aggregate)
-    data = pa.table({**keys, **{slot.name: inputs[slot.name] for slot in wanted if slot.name in inputs}})
-    return Partial(_grouped(data, list(keys), [(slot.name, slot.function) for slot in wanted]), tuple(extras))
+            made.update(_sums(number, groups, values))
+    columns = {slot.name: made[slot.name] for slot in slots(aggregate)}
+    return Partial(pa.table({**groups.keys, **columns}), tuple(extras))
 
 
 def together(aggregate: Aggregate, partials: Sequence[Partial]) -> Partial | None:
@@ -121,7 +141,10 @@ def together(aggregate: Aggregate, partials: Sequence[Partial]) -> Partial | Non
     for number in range(len(partials[0].extras)):
         extra = pa.concat_tables([partial.extras[number] for partial in partials])
         sums = [(name, "sum") for name in extra.column_names if name not in {*keys, EXTRA}]
-        extras.append(_grouped(extra, [*keys, EXTRA], sums))
+        if not sums and keys == [NO_KEY]:
+            extras.append(_different({NO_KEY: None, EXTRA: extra.column(EXTRA)}))
+        else:
+            extras.append(_grouped(extra, [*keys, EXTRA], sums))
     return Partial(_grouped(main, keys, again), tuple(extras))
 
 
@@ -137,20 +160,41 @@ def condensed(aggregate: Aggregate, partials: Iterable[Partial]) -> Iterator[Par
         yield whole
 
 
-def _extra(metric: Metric, keys: dict[str, Any], values: Any) -> pa.Table:
+def _extra(metric: Metric, keys: dict[str, Any], groups: GroupCodes, values: Any) -> pa.Table:
+    """The different values of each group, or its doubles: the layers of their sums, or their mantissas by exponent."""
     if metric.function == "distinct":
         value = one_zero(values) if pa.types.is_floating(values.type) else values
-        return _grouped(pa.table({**keys, EXTRA: value}), [*keys, EXTRA], [])
-    exponents, (high, low) = float_parts(values)
-    data = pa.table({**keys, EXTRA: exponents, "high": high, "low": low})
-    return _grouped(data, [*keys, EXTRA], [("high", "sum"), ("low", "sum")])
+        if not keys:
+            return _different({NO_KEY: None, EXTRA: value})
+        pairs = GroupCodes.of({**keys, EXTRA: value}, groups.rows)
+        return pa.table(dict(pairs.keys))
+    layers = double_sums(groups, values)
+    if layers is None:
+        exponents, (high, low) = float_parts(values)
+        every = keys or {NO_KEY: pa.nulls(len(values), pa.int8())}
+        data = pa.table({**every, EXTRA: exponents, "high": high, "low": low})
+        return _grouped(data, [*every, EXTRA], [("high", "sum"), ("low", "sum")])
+    made = []
+    for layer in layers or [np.zeros(groups.groups)]:
+        exponents, (high, low) = float_parts(pa.array(layer))
+        made.append(pa.table({**groups.keys, EXTRA: exponents, "high": high, "low": low}))
+    return pa.concat_tables(made)
 
 
-def _sums(number: int, values: Any) -> dict[str, Any]:
+def _different(columns: dict[str, Any]) -> pa.Table:
+    """The different combinations of keys and a value; `NO_KEY` as None is a key that all rows have in common."""
+    if columns.get(NO_KEY, EXTRA) is not None:
+        return _grouped(pa.table(columns), list(columns), [])
+    values = different_values(columns[EXTRA])
+    return pa.table({NO_KEY: pa.nulls(len(values), pa.int8()), EXTRA: values})
+
+
+def _sums(number: int, groups: GroupCodes, values: Any) -> dict[str, Any]:
     if pa.types.is_decimal(values.type):
-        return {f"{number}total": values.cast(pa.decimal256(_DECIMAL_DIGITS, values.type.scale))}
-    high, low = halves(values)
-    return {f"{number}high": high, f"{number}low": low}
+        total = values.cast(pa.decimal256(_DECIMAL_DIGITS, values.type.scale))
+        return {f"{number}total": groups.total(total)}
+    high, low = whole_sums(groups, values)
+    return {f"{number}high": pa.array(high), f"{number}low": pa.array(low)}
 
 
 def _grouped(data: pa.Table, keys: list[str], wanted: list[tuple[str, str]]) -> pa.Table:

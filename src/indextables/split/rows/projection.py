@@ -43,6 +43,8 @@ class Projection:
         columns = batch.columns
         for place, value in self._constant_places:
             columns.insert(place, pa.repeat(value, rows) if value.is_valid else pa.nulls(rows, value.type))
+        if any(column.type != field.type for column, field in zip(columns, self.schema, strict=True)):
+            return pa.RecordBatch.from_arrays(columns, names=self.schema.names)  # texts that come with a dictionary
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     @cached_property

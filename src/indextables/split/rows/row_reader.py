@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,6 +38,8 @@ _Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 BATCH_ROWS: Final = 1 << 16
 """Rows that Vortex decodes at a time in a scan: fewer cost more per row, more do not fit the processor's caches."""
 
+ENCODED: Final = pa.dictionary(pa.int32(), pa.string())
+"""The type of texts that come as numbers and a dictionary: 0.2 ms for 200,000 texts of few values, against 4 ms for texts."""
 _FEW_ROWS: Final = 48
 """Rows. At most this number of rows is read one by one as Python values; more are taken as Arrow in one call."""
 _FEW_BLOCKS: Final = 10
@@ -272,10 +274,18 @@ class Rows:
         return values
 
     def scan(
-        self, columns: Sequence[str], *, predicate: Predicate | None = None, batch_rows: int = BATCH_ROWS
+        self,
+        columns: Sequence[str],
+        *,
+        predicate: Predicate | None = None,
+        batch_rows: int = BATCH_ROWS,
+        encoded: Collection[str] = (),
     ) -> Iterator[pa.RecordBatch]:
-        """All rows, or those that a predicate is true for, in their order. No batch is empty."""
-        wanted = self._selection(columns)
+        """All rows, or those that a predicate is true for, in their order. No batch is empty.
+
+        Columns of texts that are `encoded` come as numbers and a dictionary, as Vortex has many of them.
+        """
+        wanted = self._encoded(columns, encoded) if encoded else self._selection(columns)
         if predicate is None:
             return self._read(wanted, None, batch_rows)
         if isinstance(predicate, Constant):
@@ -338,6 +348,13 @@ class Rows:
             self._selections[names] = found
         return found
 
+    def _encoded(self, columns: Sequence[str], encoded: Collection[str]) -> _Columns:
+        """A selection of columns, some of which come as numbers and a dictionary."""
+        plain = self._selection(columns)
+        schema = pa.schema([field.with_type(ENCODED) if field.name in encoded else field for field in plain.schema])
+        stored = pa.schema([field.with_type(ENCODED) if field.name in encoded else field for field in plain.stored])
+        return _Columns.of(columns, schema, stored)
+
     def _opened(self, number: int) -> Any:
         """A row file, opened at its first use, because opening reads from the store."""
         with self._lock:
@@ -397,4 +414,4 @@ def segment_cache() -> Any:
     return _SEGMENTS.value.get_or_load("segments", partial(vx.SegmentCache, _CACHE_BYTES))
 
 
-__all__ = ["BATCH_ROWS", "Rows", "empty_columns"]
+__all__ = ["BATCH_ROWS", "ENCODED", "Rows", "empty_columns"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -39,9 +39,17 @@ class RowSource(Protocol):
         """A few rows as Python values of the stored types; None where `take` is the better way."""
 
     def scan(
-        self, columns: Sequence[str], *, predicate: Predicate | None = ..., batch_rows: int = ...
+        self,
+        columns: Sequence[str],
+        *,
+        predicate: Predicate | None = ...,
+        batch_rows: int = ...,
+        encoded: Collection[str] = ...,
     ) -> Iterator[pa.RecordBatch]:
-        """All rows, or those for which the predicate is true, in their order, in batches of about `batch_rows`. None is empty."""
+        """All rows, or those for which the predicate is true, in their order, in batches of about `batch_rows`. None is empty.
+
+        Columns of texts that are `encoded` come as Arrow dictionaries. The predicate does not ask for these columns.
+        """
 
     def column(self, column: str) -> pa.Array:
         """A whole column, in its stored type."""
