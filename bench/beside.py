@@ -25,7 +25,7 @@ from report import OURS
 from rich.console import Console
 from rich.table import Table
 
-PARTS = ("log", "states", "splits", "search", "spark")
+PARTS = ("log", "states", "splits", "search", "growth", "spark")
 TOLERANCE = 1.05
 """A row that takes more than this many times as long as before is reported as slower."""
 THIS = Path(__file__).resolve().parent.parent

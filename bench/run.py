@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+import growth
 import measure
 import search
 import spark_session
@@ -40,8 +41,8 @@ MODULES = {OURS: "ours", DELTA: "delta", ICEBERG: "iceberg"}
 SUBJECTS = list(MODULES)
 HOME = Path(__file__).resolve().parent.parent / ".bench"
 BATCH = 100
-PARTS = ("log", "states", "splits", "search", "spark")
-_FOLDERS = {"search": "splits", "spark": "splits"}
+PARTS = ("log", "states", "splits", "search", "growth", "spark")
+_FOLDERS = {"search": "splits", "growth": "splits", "spark": "splits"}
 """Parts that use the tables of another one, where it has left them."""
 console = Console()
 
@@ -262,6 +263,13 @@ def _of_search(data: Path, quick: bool) -> Part:
     return Part(list(rows.values()), search.SUBJECTS, search.notes(), search.goals(rows))
 
 
+def _of_growth(data: Path, quick: bool) -> Part:
+    sizes = growth.Sizes.of(quick)
+    growth.build(data, sizes, _say)
+    rows = growth.measured(data, sizes)
+    return Part(list(rows.values()), growth.SUBJECTS, list(growth.notes()), growth.goals(rows))
+
+
 def _of_spark(data: Path, quick: bool) -> Part:
     sizes = spark_session.Sizes.of(quick)
     spark_session.build(data, sizes, _say)
@@ -269,7 +277,14 @@ def _of_spark(data: Path, quick: bool) -> Part:
     return Part(list(rows.values()), spark_session.SUBJECTS, spark_session.notes(), spark_session.goals(rows))
 
 
-_MEASURE = {"log": _of_log, "states": _of_states, "splits": _of_splits, "search": _of_search, "spark": _of_spark}
+_MEASURE = {
+    "log": _of_log,
+    "states": _of_states,
+    "splits": _of_splits,
+    "search": _of_search,
+    "growth": _of_growth,
+    "spark": _of_spark,
+}
 
 
 def _say(text: str) -> None:
@@ -283,6 +298,8 @@ def versions_of(parts: Sequence[str]) -> dict[str, str]:
         packages |= splits.VERSIONS
     if "search" in parts:
         packages |= search.VERSIONS
+    if "growth" in parts:
+        packages |= growth.VERSIONS
     if "spark" in parts:
         packages |= spark_session.VERSIONS
     return {OURS: __version__, **{name: version(package) for name, package in packages.items()}}
