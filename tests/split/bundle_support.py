@@ -16,6 +16,7 @@ from indextables.split.bundle.footer import Facts
 from indextables.split.rows.row_reader import Rows
 from indextables.split.rows.row_writer import write_rows
 from indextables.storage.local import LocalStore
+from indextables.storage.open_file import OpenFile
 from indextables.storage.store import Store
 
 _names = itertools.count()
@@ -93,3 +94,17 @@ def assert_same(found: pa.Table, expected: pa.Table) -> None:
     assert found.num_rows == expected.num_rows
     for name in expected.schema.names:
         assert exact(found.column(name)) == exact(expected.column(name)), name
+
+
+class SettledStore(LocalStore):
+    """A local store whose files count as settled once they are written: they are mapped, or kept open and read."""
+
+    def __init__(self, directory: Path, *, mapped: bool = True) -> None:
+        super().__init__(directory)
+        self._mapped = mapped
+
+    def open_file(self, key: str) -> OpenFile:
+        super().open_file(key)
+        return self.file_type(f"{self.root}/{key}", settled_ms=-1_000_000, is_local_disk=lambda *_: self._mapped)
+
+    file_type = OpenFile

@@ -8,6 +8,7 @@ resolve.py            URL and options → StoreSpec → Store
 object_keys.py        what a key may look like
 error_translation.py  errors of operating system and obstore → our errors
 local.py              a local disk
+open_file.py          a file of a local disk that is kept open
 durable.py            files that are whole or absent, and durable once written
 walk.py               a directory tree listed in the order of keys
 remote.py             everything else, by obstore

@@ -21,6 +21,7 @@ from indextables.core.errors import InvalidKey, ObjectExists, ObjectNotFound, St
 from indextables.storage.durable import NotSynced, NotWritten, is_temporary, sync_directory, write_new, write_over
 from indextables.storage.error_translation import Verb, translate
 from indextables.storage.object_keys import check_key, check_prefix, check_range, joined
+from indextables.storage.open_file import OpenFile
 from indextables.storage.store import ObjectMeta, Store, StoredObject
 from indextables.storage.walk import walk
 
@@ -72,6 +73,14 @@ class LocalStore:
                 return [_read(fd, start, end) for start, end in ranges]
             finally:
                 os.close(fd)
+        except OSError as error:
+            raise self._read_error(error, key, "get") from error
+
+    def open_file(self, key: str) -> OpenFile:
+        """The file of an object, kept open for as long as somebody has it. Raises ObjectNotFound."""
+        check_key(key, self._root)
+        try:
+            return OpenFile(self._base + key)
         except OSError as error:
             raise self._read_error(error, key, "get") from error
 
