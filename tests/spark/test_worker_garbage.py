@@ -10,6 +10,7 @@ import pytest
 
 PROGRAM = """
 import gc
+from indextables.core.runtime.memory import Machine, cache_bytes
 from indextables.spark.worker_garbage import light_collections
 
 def frozen_after(task):
@@ -23,6 +24,7 @@ class Ring:
 
 first = frozen_after(Ring)
 print(first > 1_000, frozen_after(Ring) == first, gc.collect() == 1)
+print("small" if cache_bytes() == 1 << 28 else "large", Machine.here().memory_bytes > 4 << 30)
 """
 
 
@@ -33,7 +35,10 @@ def test_the_first_task_of_a_worker_freezes_what_is_loaded(worker: bool) -> None
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True, timeout=60
     )
+    garbage, caches = (line.split() for line in done.stdout.splitlines())
     if worker:
-        assert done.stdout.split() == ["True", "True", "True"]
+        assert garbage == ["True", "True", "True"]
     else:
-        assert done.stdout.split() == ["False", "True", "False"]
+        assert garbage == ["False", "True", "False"]
+    large_machine = caches[1] == "True"
+    assert caches[0] == ("large" if large_machine and not worker else "small")

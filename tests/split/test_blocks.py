@@ -125,9 +125,36 @@ def test_many_places_are_taken_at_once_unless_they_lie_ready(
     assert len(everywhere) > rows_module._FEW_BLOCKS
     assert rows.values(everywhere, ["n"]) is None
     assert len(kept) == 0
-    assert rows.values(everywhere[:4], ["n"]) is not None
+    assert rows.values(everywhere[:3], ["n"]) is not None
+    assert rows.values(everywhere[3:6], ["n"]) is not None
+    assert rows.values(everywhere[6:9], ["n"]) is not None
     assert rows.values(everywhere, ["n"]) == [{"n": int(row)} for row in everywhere]
     assert rows.values(np.arange(0, 2 * (rows_module._FEW_ROWS + 1), 2), ["n"]) is None
+
+
+def test_blocks_are_kept_when_they_are_asked_for_again(written: tuple[Path, str, Any, pa.Table], kept: Blocks) -> None:
+    """To take some rows takes half the time of reading their blocks, which is worth the time for rows that are met again."""
+    folder, key, sealed, expected = written
+    rows = open_rows(folder, key, sealed)
+    some, names = np.arange(0, COUNT, BLOCK_ROWS)[:5], ["n", "text"]
+    wanted = expected.select(names).take(pa.array(some)).combine_chunks()
+    assert rows.values(some, names) is None
+    assert rows.values(some, names) is None, "whoever cannot have single values takes the rows, and only that counts"
+    assert rows.take(some, names).combine_chunks() == wanted
+    assert len(kept) == 0
+    assert rows.values(some + 7, ["n"]) is None, "other columns are other blocks"
+    assert rows.values(some + 7, names) is not None, "other rows of the same blocks"
+    assert len(kept) == 5
+    assert rows.take(some, names).combine_chunks() == wanted
+
+
+def test_many_blocks_that_are_asked_for_again_are_taken(written: tuple[Path, str, Any, pa.Table], kept: Blocks) -> None:
+    folder, key, sealed, _ = written
+    rows = open_rows(folder, key, sealed)
+    everywhere = np.arange(0, COUNT, BLOCK_ROWS)
+    for _ in range(3):
+        assert rows.take(everywhere, ["n"]).column(0).to_pylist() == everywhere.tolist()
+    assert len(kept) == 0
 
 
 def test_splits_of_the_same_place_are_told_apart(tmp_path: Path, kept: Blocks) -> None:

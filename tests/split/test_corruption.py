@@ -6,6 +6,7 @@ These run inside the test's own process on purpose: if a damaged byte reached Vo
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ from indextables.core.predicate import Column, compare
 from indextables.split.bundle.bundle_reader import Pages, read_footer, verify_bundle
 from indextables.split.bundle.bundle_writer import Sealed
 from indextables.split.rows import block_cache
-from indextables.split.rows import row_reader as rows_module
 from indextables.split.rows.row_reader import Rows
+from indextables.split.rows.segment_cache import segment_cache
 from indextables.storage.local import LocalStore
-from split.bundle_support import make
+from split.bundle_support import SettledStore, make
 
 COUNT = 12_000
 WHERE = compare(Column(("id",), pa.int64()), ">=", COUNT - 100)
@@ -52,14 +53,14 @@ FEW = ["id", "score", "level"]
 
 def forget() -> None:
     """What was read before the damage, and would hide it."""
-    rows_module.segment_cache().clear()
+    for mapped in (False, True):
+        segment_cache(mapped=mapped).clear()
     block_cache.BLOCKS.renew()
 
 
-def answers(directory: Path, key: str, known: dict[str, int]) -> list[pa.Table]:
+def answers(store: LocalStore, key: str, known: dict[str, int]) -> list[pa.Table]:
     """What a reader can ask: a few rows, everything, rows by number, rows by filter."""
     forget()
-    store = LocalStore(directory)
     footer = read_footer(store, key, **known)
     rows = Rows(Pages(store, key, footer), footer, key)
     names = TABLE.schema.names
@@ -79,8 +80,9 @@ EXPECTED = [TABLE.select(FEW).take(pa.array(SOME)), TABLE, TABLE.take(pa.array(P
 class Damage:
     """One split, damaged again and again."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, settled: bool) -> None:
         self.directory = directory
+        self.store = SettledStore(directory) if settled else LocalStore(directory)
         self.key, self.sealed = make(directory, TABLE, index=INDEX, min_values={"id": "0"})
         self.data = (directory / self.key).read_bytes()
         self.fine = self.refused = 0
@@ -89,14 +91,19 @@ class Damage:
     def path(self) -> Path:
         return self.directory / self.key
 
+    def write(self, data: bytes) -> None:
+        """Put another file in the place of the split. Who has the file before open keeps it."""
+        self.path.with_name("new").write_bytes(data)
+        self.path.with_name("new").replace(self.path)
+
     def try_all(self, data: bytes) -> None:
         """Ask with and without what the log knows of the split's size and footer."""
-        self.path.write_bytes(data)
+        self.write(data)
         known = {"size": self.sealed.size, "footer_start": self.sealed.footer_start}
         for given in (known, {}):
             found: list[pa.Table] | CorruptSplit
             try:
-                found = answers(self.directory, self.key, given)
+                found = answers(self.store, self.key, given)
             except CorruptSplit as error:
                 found = error
             if isinstance(found, CorruptSplit):
@@ -113,9 +120,10 @@ class Damage:
         return bytes(data)
 
 
-@pytest.fixture
-def damage(tmp_path: Path) -> Damage:
-    damage = Damage(tmp_path)
+@pytest.fixture(params=["mapped", "read"])
+def damage(tmp_path: Path, request: pytest.FixtureRequest) -> Damage:
+    """A split in a file that is mapped, or that was just written, which is read."""
+    damage = Damage(tmp_path, settled=request.param == "mapped")
     damage.try_all(damage.data)
     assert (damage.fine, damage.refused) == (2, 0)
     damage.fine = 0
@@ -211,21 +219,33 @@ def test_the_rows_of_another_split(damage: Damage) -> None:
     assert damage.refused == 2
 
 
-def test_damage_that_comes_while_a_split_is_open(damage: Damage) -> None:
-    store = LocalStore(damage.directory)
-    footer = damage.sealed.footer
+def check_damage_while_open(damage: Damage, write: Callable[[bytes], object]) -> int:
+    """Damage a split again and again between two questions. Returns how often the second one was refused."""
+    footer, refused = damage.sealed.footer, 0
     for number in range(30):
         forget()
-        damage.path.write_bytes(damage.data)
-        rows = Rows(Pages(store, damage.key, footer), footer, damage.key)
+        write(damage.data)
+        rows = Rows(Pages(damage.store, damage.key, footer), footer, damage.key)
         assert rows.take([5], ["id"]).column(0).to_pylist() == [5]
         forget()
         place = random.Random(number).randrange(footer.rows_length)
-        cut = number % 3 == 0
-        damage.path.write_bytes(damage.data[:place] if cut else damage.flipped(place, number % 8))
+        write(damage.data[:place] if number % 3 == 0 else damage.flipped(place, number % 8))
         found: pa.Table | str
         try:
             found = pa.Table.from_batches(rows.scan(TABLE.schema.names), rows.schema)
         except (CorruptSplit, StorageError) as error:  # a range that is gone is the store's error, which names it too
             found = str(error)
         assert damage.key in found if isinstance(found, str) else found.equals(TABLE)
+        refused += isinstance(found, str)
+    return refused
+
+
+def test_damage_that_comes_while_a_split_is_open(damage: Damage) -> None:
+    refused = check_damage_while_open(damage, damage.write)
+    assert refused > 10 or type(damage.store) is LocalStore  # whose pages are kept for a while
+
+
+def test_damage_to_a_file_that_was_just_written(tmp_path: Path) -> None:
+    """Such a file is not mapped, so that it may even be cut short where it lies."""
+    damage = Damage(tmp_path, settled=False)
+    check_damage_while_open(damage, damage.path.write_bytes)

@@ -39,10 +39,10 @@ from indextables.core.types import spark_json_to_arrow
 from indextables.split.bundle.bundle_reader import Pages, read_footer
 from indextables.split.bundle.bundle_writer import RowsCopy
 from indextables.split.bundle.footer import Part
-from indextables.split.rows import row_reader as rows_module
 from indextables.split.rows import row_writer
 from indextables.split.rows.row_reader import Rows
 from indextables.split.rows.row_writer import write_rows
+from indextables.split.rows.segment_cache import segment_cache
 from indextables.storage.local import LocalStore
 from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from predicate_data import SCHEMA, predicates, to_table
@@ -598,10 +598,10 @@ def test_errors_of_the_store_arrive_as_they_are(verb: str, tmp_path: Path) -> No
     assert calls >= 1
     for at in range(1, calls + 1):
         for fault, kind in ((Fault.FAIL_BEFORE, StoreUnavailable), (Fault.DIE_BEFORE, Died)):
-            rows_module.segment_cache().clear()
+            segment_cache().clear()
             with pytest.raises(kind):
                 read(Faulty(LocalStore(tmp_path), Plan(at, fault)))
-        rows_module.segment_cache().clear()
+        segment_cache().clear()
         rows = Rows(Pages(Faulty(LocalStore(tmp_path), Plan(at, Fault.FAIL_BEFORE)), key, footer), footer, key)
         with pytest.raises(StoreUnavailable):
             again(rows)

@@ -11,7 +11,7 @@ import pytest
 from forked import true_in_child
 from indextables.split.cache import cache_location
 from indextables.split.cache.index_cache import IndexCache
-from indextables.split.rows import projection, row_reader
+from indextables.split.rows import projection, row_reader, segment_cache
 from split.bundle_support import make, open_rows
 from split.reader_support import reader as open_reader
 from split.reader_support import write
@@ -43,8 +43,8 @@ def test_a_child_does_not_wait_for_locks_of_its_parent(tmp_path: Path) -> None:
     """Another thread may hold them at the moment of the fork, and does not exist in the child."""
     key, sealed = make(tmp_path, WIDE)
     assert open_rows(tmp_path, key, sealed).take([5], ["c0"]).to_pylist() == [{"c0": 5}]
-    before = row_reader.segment_cache()
-    segments, caches = row_reader._SEGMENTS, cache_location._CACHES
+    before = segment_cache.segment_cache()
+    segments, caches = segment_cache._SEGMENTS, cache_location._CACHES
 
     def use_both() -> bool:
         fresh = not segments.value and not caches.value
@@ -54,4 +54,4 @@ def test_a_child_does_not_wait_for_locks_of_its_parent(tmp_path: Path) -> None:
 
     with segments.value._guard.value.lock, caches.value._guard.value.lock:
         assert true_in_child(use_both)
-    assert row_reader.segment_cache() is before
+    assert segment_cache.segment_cache() is before

@@ -14,7 +14,7 @@ import pytest
 from indextables import Table
 from indextables.core.errors import SplitError, StorageError
 from indextables.split import open_splits
-from indextables.split.rows import row_reader as rows_module
+from indextables.split.rows.segment_cache import segment_cache
 from split.reader_support import costs_of
 
 ROWS = 1_500
@@ -70,12 +70,14 @@ class Broken:
     def fresh(self, cache: Path | None) -> Table:
         """Nothing of what was read before is remembered."""
         open_splits.close_all()
-        rows_module.segment_cache().clear()
+        for mapped in (False, True):
+            segment_cache(mapped=mapped).clear()
         place = {"cache.disk.enabled": False} if cache is None else {"cache.disk.directory": str(cache)}
         return Table.open(self.folder / "table", options=place)
 
     def damage(self, data: bytes, number: int) -> None:
-        self.path.write_bytes(data)
+        self.path.with_name("new").write_bytes(data)
+        self.path.with_name("new").replace(self.path)  # a file that may be mapped is replaced, and never written to
         table = self.fresh(self.folder / f"cache{number}" if number % 2 else None)
         for name in random.Random(number).sample(sorted(ASKED), 4):
             try:

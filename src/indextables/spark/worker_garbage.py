@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from indextables.core.runtime.memory import share_machine
 from indextables.core.runtime.process_state import ProcessLocal
 
 _WORKERS: Final = ("PYTHON_WORKER_FACTORY_SECRET", "PYTHON_WORKER_FACTORY_SOCK_DIR")
@@ -31,7 +32,12 @@ _FROZEN: Final[ProcessLocal[_Frozen]] = ProcessLocal(_Frozen)
 
 @contextmanager
 def light_collections() -> Iterator[None]:
-    """Freeze what a worker has loaded at the end of its first task. Does nothing outside of Spark's workers."""
+    """Freeze what a worker has loaded at the end of its first task. Does nothing outside of Spark's workers.
+
+    Each core has a worker of its own, so their caches are the small ones.
+    """
+    if in_worker():
+        share_machine()
     try:
         yield
     finally:

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -23,13 +21,14 @@ import vortex as vx
 
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError
 from indextables.core.predicate import Constant, Predicate, columns_of, evaluate
-from indextables.core.runtime.process_state import Lru, ProcessLocal
 from indextables.core.types import spark_json_to_arrow
 from indextables.split.bundle.bundle_reader import Pages
 from indextables.split.bundle.footer import Footer, Part
-from indextables.split.bundle.native_errors import first_line, translated
+from indextables.split.bundle.native_errors import translated
 from indextables.split.rows import block_cache
 from indextables.split.rows.block_cache import BLOCK_ROWS
+from indextables.split.rows.file_window import FileWindow, ReadErrors
+from indextables.split.rows.segment_cache import is_aligned, segment_cache
 from indextables.split.rows.stored_types import from_stored, stored_schema
 from indextables.split.rows.vortex_filter import pushed_down
 
@@ -44,60 +43,13 @@ _FEW_ROWS: Final = 48
 """Rows. At most this number of rows is read one by one as Python values; more are taken as Arrow in one call."""
 _FEW_BLOCKS: Final = 10
 """Blocks of 8,192 rows. If more blocks than this are not in memory, the rows are taken in one call instead of one by one."""
+_NEW_BLOCKS: Final = 3
+"""Blocks. If more blocks than this are not in memory and were never asked for, the rows are taken, in half the time. A block that
+is asked for again is read and kept."""
 _RUN_ROWS: Final = 6
 """Rows. More neighbours than this are read by a scan of just these rows, in half the time of reading them one by one."""
-_CACHE_BYTES: Final = 1 << 28
-"""Bytes. Vortex keeps at most this much of compressed segments in memory, for all splits of the process: 256 MiB."""
-_KEPT_ERRORS: Final = 64
-"""Errors. At most this number waits to be found again after native code; more wait only if their readers were abandoned."""
 _MOST_SELECTIONS: Final = 32
 """Selections of columns that one split keeps with their prepared scans. A wide table has many combinations of columns."""
-
-
-class _Errors:
-    """Errors on their way through native code, which carries their text only: a number in it finds them again."""
-
-    def __init__(self) -> None:
-        self._errors: OrderedDict[str, BaseException] = OrderedDict()
-        self._numbers = itertools.count()
-        self._lock = threading.Lock()
-
-    def keep(self, error: BaseException) -> RuntimeError:
-        with self._lock:
-            mark = f"<read error {next(self._numbers)}>"
-            self._errors[mark] = error
-            while len(self._errors) > _KEPT_ERRORS:
-                self._errors.popitem(last=False)
-        return RuntimeError(f"{mark} {first_line(error)}")
-
-    def find(self, error: BaseException) -> BaseException | None:
-        text = str(error)
-        with self._lock:
-            mark = next((mark for mark in self._errors if mark in text), None)
-            return None if mark is None else self._errors.pop(mark)
-
-
-@dataclass(frozen=True)
-class _Window:
-    """A Vortex file inside the rows region, as Vortex reads it."""
-
-    pages: Pages
-    part: Part
-    errors: _Errors
-
-    def size(self) -> int:
-        return self.part.length
-
-    def read_at(self, offset: int, length: int) -> memoryview:
-        try:
-            if offset < 0 or length < 0 or offset + length > self.part.length:
-                raise CorruptSplit(
-                    f"{self.pages.where} is damaged: a read past the end of its rows was asked for",
-                    split=self.pages.where,
-                )
-            return self.pages.read(self.part.offset + offset, length)
-        except BaseException as error:
-            raise self.errors.keep(error) from error
 
 
 @dataclass(frozen=True)
@@ -156,7 +108,7 @@ class Rows:
         self._starts = np.cumsum([0, *(part.rows for part in footer.parts)])
         self._rows = footer.rows
         self._fingerprint = footer.fingerprint
-        self._errors = _Errors()
+        self._errors = ReadErrors()
         self._near = pages.near
         self._files: dict[int, Any] = {}
         self._lock = threading.Lock()
@@ -207,6 +159,7 @@ class Rows:
                 values = self._values(number, rows, wanted)
                 if values is not None:
                     return [wanted.restored(wanted.columns(values), len(rows))]
+                self._ask_for_blocks(number, rows, wanted)
             if run:
                 found = self._prepared(number, wanted).execute(row_range=(first, last + 1)).read_all().to_arrow_array()
                 chunks = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
@@ -237,6 +190,11 @@ class Rows:
                 missing.append(place)
         if len(missing) > _FEW_BLOCKS:
             return None
+        if (
+            len(missing) > _NEW_BLOCKS
+            and sum(not kept.was_asked_for((file, names, place)) for place in missing) > _NEW_BLOCKS
+        ):
+            return None
         for place in missing:
             end = min((place + 1) * BLOCK_ROWS, self._parts[number].rows)
             block = self._prepared(number, wanted).execute(row_range=(place * BLOCK_ROWS, end)).read_all()
@@ -244,6 +202,13 @@ class Rows:
             found[place] = block
         values = (found[row // BLOCK_ROWS].scalar_at(row % BLOCK_ROWS).as_py() for row in rows.tolist())
         return [dict(zip(names, row.values(), strict=True)) for row in values]
+
+    def _ask_for_blocks(self, number: int, rows: _Numbers, wanted: _Columns) -> None:
+        """Note the blocks of a few rows, so that the blocks are read the next time."""
+        if wanted.flat and self._near and len(rows) <= _FEW_ROWS:
+            file, names = self._mark(number), tuple(wanted.names)
+            for place in dict.fromkeys((rows // BLOCK_ROWS).tolist()):
+                block_cache.BLOCKS.value.ask_for((file, names, place))
 
     def _mark(self, number: int) -> str:
         """What tells one of the row files from all others."""
@@ -366,8 +331,8 @@ class Rows:
     def _open(self, number: int, part: Part) -> Any:
         with self._reading():
             file = vx.open_readable(
-                _Window(self._pages, part, self._errors),
-                segment_cache=segment_cache(),
+                FileWindow(self._pages, part, self._errors),
+                segment_cache=segment_cache(mapped=self._pages.is_mapped and is_aligned(part)),
                 cache_key=self._mark(number),
             )
             rows, kind = len(file), file.dtype
@@ -401,17 +366,6 @@ def _select(batch: pa.RecordBatch, wanted: _Columns) -> pa.RecordBatch:
 def empty_columns(rows: int) -> pa.RecordBatch:
     """A batch of that many rows and no columns, as counting needs."""
     return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
-
-
-_SEGMENTS: Final[ProcessLocal[Lru[str, Any]]] = ProcessLocal(partial(Lru, 1))
-"""Vortex's cache of segments, made on first use, because few processes that import this module read rows. A forked child makes a
-cache of its own: a thread of the parent may hold a lock inside the parent's cache.
-"""
-
-
-def segment_cache() -> Any:
-    """The one cache of segments for all splits of the process: a cache for each split would grow to the same size."""
-    return _SEGMENTS.value.get_or_load("segments", partial(vx.SegmentCache, _CACHE_BYTES))
 
 
 __all__ = ["BATCH_ROWS", "ENCODED", "Rows", "empty_columns"]
