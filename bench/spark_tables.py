@@ -31,15 +31,14 @@ EMPTY = "empty source"
 HELPER = "helper"
 _ENOUGH_S = 1.5
 _MOST_REPEATS = 9
-_OTHER_ROUNDS = 40
-"""Rounds of the question without our tables; the first half warms the JVM up."""
+_OTHER_WARM, _OTHER_ROUNDS = 200, 100
+"""Rounds of the question without our tables that do not count, because the JVM still compiles, and rounds that do."""
 _open: dict[str, Any] = {}
 
 
 def open_session(data: Path, cache: Path) -> None:
     """Start Spark, name the tables, and let each kind of worker start before something is timed."""
     from pyspark import cloudpickle
-    from pyspark.sql import SparkSession
     from pyspark.sql.datasource import DataSource, DataSourceReader
 
     from indextables.spark import install
@@ -58,6 +57,18 @@ def open_session(data: Path, cache: Path) -> None:
             return _no_rows()
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's processes do not find this module
+    spark = _started(data)
+    _open.update(spark=spark, data=data, cache=cache)
+    install(spark)
+    spark.dataSource.register(Nothing)
+    _keys(spark)
+    _ours().createOrReplaceTempView("ours")
+    _parquet().createOrReplaceTempView("parquet")
+
+
+def _started(data: Path) -> Any:
+    from pyspark.sql import SparkSession
+
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = (
         SparkSession.builder.master("local[2]")
@@ -72,32 +83,57 @@ def open_session(data: Path, cache: Path) -> None:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _keys(spark: Any) -> None:
     spark.range(0, 1_000).selectExpr("id * 1999 AS id").createOrReplaceTempView("keys")
-    _open.update(spark=spark, data=data, cache=cache)
-    _open["other before"] = [_timed_other() for _ in range(_OTHER_ROUNDS)]
-    began = time.perf_counter()
-    install(spark)
-    _open["install"] = time.perf_counter() - began
-    spark.dataSource.register(Nothing)
-    _ours().createOrReplaceTempView("ours")
-    _parquet().createOrReplaceTempView("parquet")
 
 
-def _timed_other() -> float:
-    """Seconds of a question that none of our tables is in."""
-    began = time.perf_counter()
-    _open["spark"].sql("SELECT count(*) FROM keys WHERE id > 5").collect()
-    return time.perf_counter() - began
+def install_seconds(data: Path, class_files: Path) -> tuple[float, float]:
+    """Seconds of `install` in a JVM of its own that has answered a question before, and of a second `install` there.
 
-
-def installed() -> tuple[list[float], list[float], list[float]]:
-    """Seconds of `install`, the first time and again; then of a question without our tables before and after it, warm rounds."""
+    Class files come from the directory, or go there.
+    """
+    os.environ["XDG_CACHE_HOME"] = str(class_files)
+    spark = _started(data)
+    _keys(spark)
+    _timed_other(spark)
     from indextables.spark import install
 
-    again = timed(lambda: install(_open["spark"]))[0]
-    after = [_timed_other() for _ in range(_OTHER_ROUNDS)]
-    half = _OTHER_ROUNDS // 2
-    return [_open["install"], again], _open["other before"][half:], after[half:]
+    found = timed(lambda: install(spark))[0], timed(lambda: install(spark))[0]
+    spark.stop()
+    return found
+
+
+def other_seconds(data: Path) -> tuple[list[float], list[float]]:
+    """Seconds of a question without our tables: in a session without `install`, and in one with it.
+
+    Both sessions are in one JVM and asked in turns, so that both meet the same state of its compiler. What `install` adds to the
+    plans of a query belongs to a session.
+    """
+    from indextables.spark import install
+
+    plain = _started(data)
+    _keys(plain)
+    _timed_other(plain)  # a session that has begun takes no more extensions
+    own = install(plain.newSession())
+    _keys(own)
+    found: tuple[list[float], list[float]] = ([], [])
+    for number in range(_OTHER_WARM + _OTHER_ROUNDS):
+        for session, seconds in zip((plain, own), found, strict=True):
+            took = _timed_other(session)
+            if number >= _OTHER_WARM:
+                seconds.append(took)
+    plain.stop()
+    return found
+
+
+def _timed_other(spark: Any) -> float:
+    """Seconds of a question that none of our tables is in."""
+    began = time.perf_counter()
+    spark.sql(NATURAL["other"]).collect()
+    return time.perf_counter() - began
 
 
 def _no_rows() -> Any:

@@ -137,6 +137,12 @@ READ_LOCAL_MAX_BYTES = _tasks.size(
     "The most bytes of splits, after pruning, that the driver looks into for an answer of its own. Larger questions run as "
     "tasks.",
 )
+READ_COLUMNAR_ENABLED = _tasks.flag(
+    "read.columnar.enabled",
+    True,
+    "Whether tasks that run in the driver, as on a local master, hand columns over to Spark instead of rows, where all columns "
+    "have flat types.",
+)
 
 _state = Section(
     "Checkpoints and state", "How the log is summed up, so that opening a table does not replay all of it."

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import logging
 import os
 import shutil
 import tempfile
@@ -21,9 +22,12 @@ from typing import Any, Final
 
 from indextables.core.errors import IndexTablesError
 
+_log: Final = logging.getLogger(__name__)
 _SERVICE: Final = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _BYTECODE: Final = 8
 """The Java version of the class files: with an older one Janino refuses static methods of interfaces."""
+_OPTIONAL: Final = ("ColumnFactory.java", "ColumnReader.java")
+"""Sources that use more of Spark's inner classes than the others. Where they do not compile, the connector does without them."""
 _DOOR: Final = "indextables.Python"
 """The class by which is seen whether the loader has the connector."""
 
@@ -47,7 +51,7 @@ def load(jvm: Any, gateway: Any, version: str) -> Any:
     text = sources()
     jar = _jar(text, version)
     if not _whole(jar):
-        _write_jar(jar, _compiled(jvm, gateway, loader, text))
+        _write_jar(jar, _compiled_for(jvm, gateway, loader, text))
     loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
     return loader
 
@@ -69,6 +73,17 @@ def has_class(loader: Any, name: str) -> bool:
             return False
         raise
     return True
+
+
+def _compiled_for(jvm: Any, gateway: Any, loader: Any, text: dict[str, str]) -> dict[str, bytes]:
+    """The class files for this Spark, without those of `_OPTIONAL` where these do not compile. Raises IndexTablesError."""
+    try:
+        return _compiled(jvm, gateway, loader, text)
+    except IndexTablesError as error:
+        needed = {name: source for name, source in text.items() if name not in _OPTIONAL}
+        made = _compiled(jvm, gateway, loader, needed)
+        _log.warning("tasks hand rows over to Spark, which takes longer than columns: %s", error)
+        return made
 
 
 def _compiled(jvm: Any, gateway: Any, loader: Any, text: dict[str, str]) -> dict[str, bytes]:

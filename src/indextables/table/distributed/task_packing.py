@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import uuid
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -29,11 +31,21 @@ _FEW_PACKS: Final = 100
 """Up to so many tasks are packed again for every question; the bytes of more tasks are kept for the next question."""
 
 
+@dataclass(frozen=True)
+class _Packed:
+    """A list of files, where its tasks begin and end, the bytes of the tasks, and a name that no other list has."""
+
+    files: weakref.ref[pa.Table]
+    cuts: list[tuple[int, int]]
+    made: list[bytes]
+    name: str
+
+
 class _LastPacked:
     """The bytes of the list of files that was packed last: a large table is mostly asked for again as it is."""
 
     def __init__(self) -> None:
-        self.kept: tuple[weakref.ref[pa.Table], list[tuple[int, int]], list[bytes]] | None = None
+        self.kept: _Packed | None = None
 
 
 _LAST: Final[ProcessLocal[_LastPacked]] = ProcessLocal(_LastPacked)
@@ -60,13 +72,22 @@ def packs(
         return []
     cuts = _cuts(files.column("size").to_numpy(), options, most_tasks, light, processors or os.cpu_count() or 1)
     last = _LAST.value.kept
-    if last is not None and last[0]() is files and last[1] == cuts:
-        return last[2]
+    if last is not None and last.files() is files and last.cuts == cuts:
+        return last.made
     batch = _batch(files)
     made = [_bytes(batch.slice(start, end - start)) for start, end in cuts]
     if len(made) > _FEW_PACKS:
-        _LAST.value.kept = (weakref.ref(files), cuts, made)
+        _LAST.value.kept = _Packed(weakref.ref(files), cuts, made, uuid.uuid4().hex)
     return made
+
+
+def name_of(made: list[bytes]) -> str:
+    """The name of a list that `packs` returned and keeps for the next question; empty for any other list.
+
+    Who has got the bytes of a name already need not get them again.
+    """
+    last = _LAST.value.kept
+    return last.name if last is not None and last.made is made else ""
 
 
 def packed_slices(files: pa.Table, counts: Sequence[int]) -> list[bytes]:
@@ -112,4 +133,4 @@ def _cuts(sizes: Any, options: Options, most_tasks: int | None, light: bool, pro
     return list(zip(edges.tolist(), [*edges[1:].tolist(), count], strict=True))
 
 
-__all__ = ["packed", "packed_slices", "packs", "unpacked"]
+__all__ = ["name_of", "packed", "packed_slices", "packs", "unpacked"]

@@ -135,7 +135,8 @@ public class ReadPlanner implements ScanBuilder, SupportsPushDownV2Filters, Supp
         StructType schema = (StructType) DataType.fromJson(Python.text(a[1]));
         String description = Python.text(a[2]);
         if (Python.yes(a[0])) return new LocalAnswer(table, asked, schema, description, a[3]);
-        return new TaskScan(table, asked, schema, description, Python.number(a[3]), Python.number(a[4]), Python.yes(a[5]));
+        return new TaskScan(table, asked, schema, description, Python.number(a[3]), Python.number(a[4]), Python.yes(a[5]),
+            Python.yes(a[6]));
     }
 
     /** The same read with columns of snippets after the others; null for a scan of anything but a table of ours. */

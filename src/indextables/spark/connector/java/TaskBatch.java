@@ -1,5 +1,6 @@
 package indextables;
 
+import java.lang.ref.SoftReference;
 import java.util.Map;
 
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -7,9 +8,7 @@ import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonInputPartition;
-import org.apache.spark.sql.execution.datasources.v2.python.PythonPartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
-import scala.Option;
 
 /**
  * The tasks of one read. Spark takes the reader factory from the first batch of a scan and the partitions from a second one, after
@@ -17,33 +16,50 @@ import scala.Option;
  */
 public class TaskBatch implements Batch {
     /** Where the tasks begin in Python's answer. */
-    private static final int TASKS = 4;
+    private static final int TASKS = 5;
+    private static final int NAME = 4;
+
+    /** The tasks of a very large table, as Python answered last. Moving them takes longer than all else that is planned. */
+    private static volatile SoftReference kept = new SoftReference(null);
 
     private final Map question;
     private final String key;
     private final StructType schema;
     private final StructType keys;
+    private final boolean columns;
     private byte[][] planned;
 
-    /** `keys` are the partition columns of the table, if the read is by partition. */
-    TaskBatch(Map question, StructType schema, StructType keys) {
+    /** `keys` are the partition columns of the table, if the read is by partition. With `columns` tasks hand columns over, else rows. */
+    TaskBatch(Map question, StructType schema, StructType keys, boolean columns) {
         this.question = question;
         this.key = TaskScan.key(question);
         this.schema = schema;
         this.keys = keys;
+        this.columns = columns;
     }
 
     /**
-     * The function that a worker runs; the partition values of all tasks; the places of all tasks; numbers for Spark's UI; then a part
-     * for each task.
+     * The function that a worker runs; the partition values of all tasks; the places of all tasks; numbers for Spark's UI; the name by
+     * which Python knows the tasks, if it has one; then a part for each task, unless they are kept here by this name.
      */
     private synchronized byte[][] planned() {
         if (planned == null) {
             question.put("processors", Integer.valueOf(Settings.processors()));
             question.put("executors", Settings.executors());
-            planned = Python.ask("tasks", question);
+            byte[][] before = (byte[][]) kept.get();
+            if (before != null) question.put("kept", Python.text(before[NAME]));
+            planned = whole(Python.ask("tasks", question), before);
+            if (planned[NAME].length > 0) kept = new SoftReference(planned);
         }
         return planned;
+    }
+
+    /** An answer with its tasks, which are those of the answer before where Python names them and leaves them out. */
+    private static byte[][] whole(byte[][] answer, byte[][] before) {
+        if (answer[NAME].length == 0 || answer.length > TASKS) return answer;
+        byte[][] out = (byte[][]) before.clone();
+        System.arraycopy(answer, 0, out, 0, TASKS);
+        return out;
     }
 
     public InputPartition[] planInputPartitions() {
@@ -69,7 +85,7 @@ public class TaskBatch implements Batch {
     }
 
     public PartitionReaderFactory createReaderFactory() {
-        return new PythonPartitionReaderFactory(Python.source(), planned()[0], schema, Option.empty(), Option.empty());
+        return Columns.factory(planned()[0], schema, columns);
     }
 
     /** Spark compares batches to find scans that it can run once for two places of a plan. */

@@ -51,12 +51,15 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
     private final long rows;
     private final long bytes;
     private final boolean filterable;
+    private final boolean columns;
     private final List runtime = new ArrayList();
     private final Set refused = Collections.synchronizedSet(new HashSet());
     private volatile TaskBatch last;
     private Boolean clusters;
 
-    TaskScan(IndexTable table, Map asked, StructType schema, String description, long rows, long bytes, boolean filterable) {
+    /** With `columns` tasks hand columns over, if they can. */
+    TaskScan(IndexTable table, Map asked, StructType schema, String description, long rows, long bytes, boolean filterable,
+            boolean columns) {
         this.table = table;
         this.asked = asked;
         this.key = key(asked);
@@ -65,6 +68,7 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
         this.rows = rows;
         this.bytes = bytes;
         this.filterable = filterable;
+        this.columns = columns && Columns.possible();
     }
 
     /** Equal questions are equal scans: Spark reads them once. */
@@ -85,7 +89,7 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
     }
 
     public Scan.ColumnarSupportMode columnarSupportMode() {
-        return Scan.ColumnarSupportMode.UNSUPPORTED;
+        return columns ? Scan.ColumnarSupportMode.SUPPORTED : Scan.ColumnarSupportMode.UNSUPPORTED;
     }
 
     /** Spark's own metrics of Python sources, and ours. */
@@ -131,7 +135,7 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
         if (asked.containsKey("clustered")) return null;
         Map question = new LinkedHashMap(asked);
         question.put("clustered", Boolean.TRUE);
-        return new TaskScan(table, question, schema, description + "; by partition", rows, bytes, filterable);
+        return new TaskScan(table, question, schema, description + "; by partition", rows, bytes, filterable, columns);
     }
 
     public Statistics estimateStatistics() {
@@ -178,11 +182,13 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
         return null;
     }
 
-    public Batch toBatch() {
+    /** The same batch as before, unless a filter of a join came in between: Spark asks for one with every copy of a node of its plan. */
+    public synchronized Batch toBatch() {
         Map question = new LinkedHashMap(asked);
         question.put("read_schema", schema.json());
         if (!runtime.isEmpty()) question.put("runtime", new ArrayList(runtime));
-        last = new TaskBatch(question, schema, table.partitionSchema());
+        TaskBatch next = new TaskBatch(question, schema, table.partitionSchema(), columns);
+        if (!next.equals(last)) last = next;
         return last;
     }
 

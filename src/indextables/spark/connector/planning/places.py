@@ -14,16 +14,37 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from indextables.core.runtime.process_state import ProcessLocal
 from indextables.table.distributed.read_tasks import unpacked
 
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 """An odd number whose bits are spread evenly, for mixing two hashes."""
 
 
-def task_places(tasks: Sequence[bytes], executors: Sequence[str]) -> list[str]:
-    """The executor that each task prefers; nothing where there is no choice."""
+class _LastPlaces:
+    """The places of the tasks that were asked for last by name: a large table is mostly asked for again as it is."""
+
+    def __init__(self) -> None:
+        self.kept: tuple[str, tuple[str, ...], list[str]] | None = None
+
+
+_LAST: Final[ProcessLocal[_LastPlaces]] = ProcessLocal(_LastPlaces)
+
+
+def task_places(tasks: Sequence[bytes], executors: Sequence[str], name: str = "") -> list[str]:
+    """The executor that each task prefers; nothing where there is no choice. `name` stands for all tasks, if they have one."""
     if len(executors) < 2 or not tasks:
         return []
+    last = _LAST.value.kept
+    if name and last is not None and last[:2] == (name, tuple(executors)):
+        return last[2]
+    places = _places(tasks, executors)
+    if name:
+        _LAST.value.kept = (name, tuple(executors), places)
+    return places
+
+
+def _places(tasks: Sequence[bytes], executors: Sequence[str]) -> list[str]:
     names = _hashes(executors)
     room = [-(-len(tasks) // len(executors))] * len(executors)
     places = []

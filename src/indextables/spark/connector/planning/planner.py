@@ -13,7 +13,7 @@ Every function takes a question and returns the parts of its answer as bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 from indextables.core.errors import OptionError, SchemaError, TableNotFound
 from indextables.core.options import PREFIX
 from indextables.core.predicate import to_sql
+from indextables.spark.connector.planning.columns import hands_columns_over
 from indextables.spark.connector.planning.groups import said_key
 from indextables.spark.connector.planning.places import task_places
 from indextables.spark.connector.planning.questions import (
@@ -51,6 +52,7 @@ from indextables.table.distributed.local_answers import (
 )
 from indextables.table.distributed.partition_tasks import plan_partitions
 from indextables.table.distributed.read_tasks import SCORE, plan_tasks
+from indextables.table.distributed.task_packing import name_of
 from indextables.table.handle import TableHandle
 from indextables.table.read.request import ByColumns, ReadPlan, plan_read
 
@@ -204,11 +206,14 @@ def plan_parts(question: Question, chosen: ReadPlan, found: Rows | Estimate) -> 
         return [_YES, output.json().encode(), says.encode(), arrow_stream(add_snippets(found.table), output)]
     filterable = question.aggregate is None and question.last is None
     numbers = [str(found.rows).encode(), str(found.rows * _row_bytes(output)).encode()]
-    return [_NO, output.json().encode(), says.encode(), *numbers, _YES if filterable else _NO]
+    columns = hands_columns_over(question.handle, output)
+    return [_NO, output.json().encode(), says.encode(), *numbers, _YES if filterable else _NO, _YES if columns else _NO]
 
 
 def tasks(asked: Mapping[str, Any]) -> list[bytes]:
-    """The function that workers run, pickled; the partition values and the places of tasks; numbers; the bytes of each task."""
+    """The function that workers run, pickled; the partition values and the places of tasks; numbers; a name of all tasks together
+    that Java may keep them by; the bytes of each task. Java says which name it has; the tasks of this name are left out.
+    """
     question = Question(asked)
     output = StructType.fromJson(json.loads(asked["read_schema"]))
     request = question.request()
@@ -221,11 +226,23 @@ def tasks(asked: Mapping[str, Any]) -> list[bytes]:
         keys = arrow_stream(by_partition.keys, spark_schema(handle.schema, handle.partition_columns))
     else:
         divided = plan_tasks(handle, request, processors=asked.get("processors"), cut_again=question.cut_again)
-    function, *parts = row_tasks(divided, arrow_schema(output), question.snippets, travels="runtime" in asked)
-    places = task_places(divided.files, asked.get("executors", ()))
+    travels = "runtime" in asked
+    name = "" if travels else name_of(divided.files)
+    function, *parts = row_tasks(
+        divided,
+        arrow_schema(output),
+        question.snippets,
+        travels=travels,
+        known=bool(name) and asked.get("kept") == name,
+    )
+    places = task_places(divided.files, asked.get("executors", ()), name)
     read = divided.read
     numbers = (read.num_rows, handle.files().num_rows - read.num_rows, handle.version, file_bytes(read))
-    return [function, keys, "\n".join(places).encode(), "\n".join(map(str, numbers)).encode(), *parts]
+    return [function, keys, _lines(places), _lines(numbers), name.encode(), *parts]
+
+
+def _lines(values: Iterable[object]) -> bytes:
+    return "\n".join(map(str, values)).encode()
 
 
 def _answer(question: Question, chosen: ReadPlan) -> Rows | Estimate:

@@ -55,13 +55,19 @@ class ReadPartition:
         yield from (shape(batch) for batch in table.to_batches())
 
 
-def row_tasks(plan: TaskPlan, target: pa.Schema, snippets: Mapping[str, str], *, travels: bool) -> list[bytes]:
+def row_tasks(
+    plan: TaskPlan, target: pa.Schema, snippets: Mapping[str, str], *, travels: bool, known: bool = False
+) -> list[bytes]:
     """The pickled function of a read, and the partition of each task. With `travels`, each partition has the job too.
+
+    With `known` the caller has the partitions already, and gets the function alone.
 
     An aggregate without keys has an answer for no rows, so a read of no files has one task.
     """
     schema = from_arrow_schema(target)
     function = CloudPickleSerializer().dumps((ReadPartition(plan.job, target, snippets), schema))
+    if known:
+        return [function]
     files = plan.files
     request = plan.job.request
     if not files and request.aggregate is not None and not request.aggregate.keys:
