@@ -193,6 +193,12 @@ def _cast_boolean(column: Column, text: str) -> bool:
 
 
 def _place_number(column: Column, value: Any) -> _Place:
+    if type(value) is int and pa.types.is_integer(column.type):
+        low, high = whole_range(column.type)
+        if low <= value <= high:
+            return _Place(
+                Literal(value, column.type), exact=True
+            )  # the way of most values, thousands of them in a list
     if isinstance(value, str):
         value = to_float32(_cast_number(column, value)) if _is_float32(column.type) else _cast_number(column, value)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):

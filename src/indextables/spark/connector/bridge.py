@@ -65,10 +65,18 @@ VERBS: Final[dict[str, Verb]] = {
 class Answering:
     """A `java.util.function.Function` from the text of a question to the bytes of its answer. Errors are answers too."""
 
+    def __init__(self) -> None:
+        self._pieces: dict[str, list[str]] = {}
+        """Long questions that have not come as a whole yet, by the number that `Python.java` gave them."""
+
     def apply(self, text: str) -> bytes:
         """Called by Java."""
+        if text.startswith("+"):
+            number, _, piece = text[1:].partition(":")
+            self._pieces.setdefault(number, []).append(piece)
+            return b""
         try:
-            asked = json.loads(text)
+            asked = json.loads(self._whole(text))
             return _encoded(VERBS[asked["verb"]](asked))
         except TableNotFound as error:
             return _failed(_NOT_FOUND, f"indextables.errors.{type(error).__name__}: {error}")
@@ -77,6 +85,12 @@ class Answering:
         except Exception as error:  # noqa: BLE001 - Java gets a line instead of a hundred, and the log has the traceback
             _log.exception("a question of Spark's planner failed")
             return _failed(_ERROR, f"indextables: a bug, please report it: {type(error).__name__}: {error}")
+
+    def _whole(self, text: str) -> str:
+        if not text.startswith("="):
+            return text
+        number, _, piece = text[1:].partition(":")
+        return "".join([*self._pieces.pop(number), piece])
 
     def andThen(self, after: Any) -> Any:  # noqa: N802 - Java's name
         """A default method of the Java interface, which nobody calls."""

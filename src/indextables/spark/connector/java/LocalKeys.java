@@ -3,7 +3,6 @@ package indextables;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collections;
-import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -65,22 +64,15 @@ public class LocalKeys {
         return texts.size();
     }
 
-    /** A column's comparison with the keys, as Trees writes it. Lists, not arrays: equal trees are equal. */
+    /** A column's comparison with the keys: a tree as Trees writes it, but with one type for all values, because there are many. */
     Map tree(String column) {
         Map tree = Python.question();
         tree.put("operator", texts.isEmpty() ? "ALWAYS_FALSE" : "IN");
-        List arguments = new ArrayList();
         Map name = Python.question();
         name.put("column", Collections.singletonList(column));
-        arguments.add(name);
-        String json = type.json();
-        for (Iterator values = texts.iterator(); values.hasNext();) {
-            Map literal = Python.question();
-            literal.put("type", json);
-            literal.put("value", values.next());
-            arguments.add(literal);
-        }
-        tree.put("arguments", arguments);
+        tree.put("arguments", Collections.singletonList(name));
+        tree.put("type", type.json());
+        tree.put("values", texts);
         return tree;
     }
 

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -20,6 +21,13 @@ public class Python {
     static final int ERROR = -1;
     static final int NOT_FOUND = -2;
     static final ObjectMapper JSON = new ObjectMapper();
+
+    /**
+     * Characters of a question that are sent at once. py4j writes 8,192 bytes at a time, and TCP holds the second part of a longer text
+     * back until the first one is acknowledged, which takes a reader that waits for the rest 40 ms.
+     */
+    private static final int PIECE = 6000;
+    private static final AtomicLong LONG_QUESTIONS = new AtomicLong();
 
     private static volatile Function planner;
     private static volatile UserDefinedPythonDataSource source;
@@ -49,7 +57,7 @@ public class Python {
         question.put("verb", verb);
         byte[] answer;
         try {
-            answer = (byte[]) answering.apply(JSON.writeValueAsString(question));
+            answer = (byte[]) answered(answering, JSON.writeValueAsString(question));
         } catch (IOException e) {
             throw new IllegalArgumentException("indextables: the question " + verb + " cannot be written: " + e.getMessage());
         } catch (RuntimeException e) {
@@ -57,6 +65,19 @@ public class Python {
             throw new IllegalArgumentException("indextables: the Python process that planned this query does not answer: " + e.getMessage());
         }
         return parts(answer);
+    }
+
+    /** A long question goes in pieces: "+number:piece" for each but the last, then "=number:piece". */
+    private static Object answered(Function answering, String text) {
+        if (text.length() <= PIECE) return answering.apply(text);
+        String number = LONG_QUESTIONS.incrementAndGet() + ":";
+        int from = 0;
+        while (text.length() - from > PIECE) {
+            int to = Character.isHighSurrogate(text.charAt(from + PIECE - 1)) ? from + PIECE - 1 : from + PIECE;
+            answering.apply("+" + number + text.substring(from, to));
+            from = to;
+        }
+        return answering.apply("=" + number + text.substring(from));
     }
 
     private static byte[][] parts(byte[] answer) {

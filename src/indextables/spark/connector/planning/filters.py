@@ -82,7 +82,7 @@ def answer_tree(tree: Tree, schema: pa.Schema) -> FilterAnswer:
     if operator in ("IS_NULL", "IS_NOT_NULL") and arguments[0].get("operator") in _SEARCHES:
         return answer_filter(schema, _null_search(operator, arguments[0], schema))
     try:
-        predicate = _leaf(operator, arguments, schema)
+        predicate = _leaf(operator, arguments, schema, tree)
     except (_StrangeError, PredicateError, OverflowError, ValueError):
         return UNSUPPORTED  # a value or a type that only Spark compares
     return answer_filter(schema, predicate)
@@ -149,7 +149,7 @@ def _null_search(operator: str, tree: Tree, schema: pa.Schema) -> Predicate:
     return IsNull(column) if operator == "IS_NULL" else IsNotNull(column)
 
 
-def _leaf(operator: Any, arguments: Sequence[Tree], schema: pa.Schema) -> Predicate:
+def _leaf(operator: Any, arguments: Sequence[Tree], schema: pa.Schema, tree: Tree) -> Predicate:
     if operator == "ALWAYS_TRUE":
         return Constant(True)
     if operator == "ALWAYS_FALSE":
@@ -165,7 +165,7 @@ def _leaf(operator: Any, arguments: Sequence[Tree], schema: pa.Schema) -> Predic
         return IsNotNull(column)
     if not compares_plainly(column, schema):
         raise _StrangeError
-    values = [_fitting(tree, column.type) for tree in arguments[1:]]
+    values = _values(tree, arguments[1:], column.type)
     if operator == "IN":
         return member(column, values)
     if operator in _OPS and len(values) == 1:
@@ -177,26 +177,32 @@ def _leaf(operator: Any, arguments: Sequence[Tree], schema: pa.Schema) -> Predic
     raise _StrangeError
 
 
-def _fitting(tree: Tree, kind: pa.DataType) -> Any:
-    """The value of a literal, if the literal has the column's type."""
-    if "value" not in tree:
+def _values(tree: Tree, literals: Sequence[Tree], kind: pa.DataType) -> list[Any]:
+    """The values that a column is compared with, if they have the column's type. Keys of a join have one type for all of them."""
+    if "values" in tree:
+        read = _reader(tree["type"])
+        values = [read(text) for text in tree["values"]]
+    elif all("value" in literal for literal in literals):
+        values = [literal_value(literal) for literal in literals]
+    else:
         raise _StrangeError
-    value = literal_value(tree)
-    if value is None or _fits(value, kind):
-        return value
+    if all(value is None or _fits(value, kind) for value in values):
+        return values
     raise _StrangeError
 
 
 def literal_value(tree: Tree) -> Any:
     """The Python value of a literal that `Trees.java` wrote: Spark's internal value as text. None for null."""
-    text, kind = tree["value"], json.loads(tree["type"])
-    if text is None:
-        return None
+    return None if tree["value"] is None else _reader(tree["type"])(tree["value"])
+
+
+def _reader(type_json: str) -> Callable[[str], Any]:
+    kind = json.loads(type_json)
     name = kind if isinstance(kind, str) else "nested"
     reader = _READERS.get("decimal" if name.startswith("decimal") else name)
     if reader is None:
         raise _StrangeError
-    return reader(text)
+    return reader
 
 
 _READERS: Final[dict[str, Callable[[str], Any]]] = {

@@ -116,8 +116,7 @@ class Question:
     @property
     def joined(self) -> list[tuple[str, int]]:
         """The column of each join, and how many keys there are for it."""
-        trees = [tree["arguments"] for tree in self.asked.get("joins", ())]
-        return [(arguments[0]["column"][0], len(arguments) - 1) for arguments in trees]
+        return [(tree["arguments"][0]["column"][0], len(tree["values"])) for tree in self.asked.get("joins", ())]
 
     @property
     def filtered_again(self) -> bool:
