@@ -21,6 +21,7 @@ from indextables.spark.connector.planning import (
     column_statistics,
     joins,
     planner,
+    task_answers,
 )
 from indextables.spark.connector.tables import catalog, creation, deletes, hidden, writes
 
@@ -39,7 +40,7 @@ VERBS: Final[dict[str, Verb]] = {
     "join": joins.answer_join,
     "cluster": clusters.answer_cluster,
     "statistics": column_statistics.column_statistics,
-    "tasks": planner.tasks,
+    "tasks": task_answers.tasks,
     "bucket": bucket_functions.define_bucket,
     "load": catalog.load_table,
     "read": catalog.read_with_options,

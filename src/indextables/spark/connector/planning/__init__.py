@@ -15,5 +15,6 @@ clusters.py           reads by partition, so that Spark exchanges no rows
 columns.py            reads whose tasks hand columns over instead of rows
 places.py             the executors that tasks prefer
 column_statistics.py  what the log knows of columns, for Spark's cost-based optimizer
+task_answers.py       the tasks of a read
 worker.py             what a Python worker runs for a read
 """

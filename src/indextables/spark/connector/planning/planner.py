@@ -5,16 +5,14 @@
     aggregate  whether the table computes the groups
     limit, offset, top    whether the table cuts the rows
     plan       the rows themselves, if there are few, or how many rows tasks will give
-    tasks      the function that workers run, and what each task reads
+    tasks      see task_answers.py
 
 Every function takes a question and returns the parts of its answer as bytes.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -25,7 +23,6 @@ from indextables.core.options import PREFIX
 from indextables.core.predicate import to_sql
 from indextables.spark.connector.planning.columns import hands_columns_over
 from indextables.spark.connector.planning.groups import said_key
-from indextables.spark.connector.planning.places import task_places
 from indextables.spark.connector.planning.questions import (
     Question,
     TableText,
@@ -35,8 +32,7 @@ from indextables.spark.connector.planning.questions import (
     read_plan,
 )
 from indextables.spark.connector.planning.snippet_columns import AddSnippets
-from indextables.spark.connector.planning.worker import row_tasks
-from indextables.spark.reading.arrow_types import ToSpark, arrow_schema, spark_schema
+from indextables.spark.reading.arrow_types import ToSpark, arrow_schema
 from indextables.spark.reading.loaded_schema import loaded_schema
 from indextables.spark.reading.read_options import ReadOptions
 from indextables.table.distributed.filter_answers import Exactness
@@ -46,15 +42,12 @@ from indextables.table.distributed.local_answers import (
     answer_here,
     counts_in_log,
     file_bytes,
-    first_files,
     known_rows,
     may_answer_here,
 )
-from indextables.table.distributed.partition_tasks import plan_partitions
-from indextables.table.distributed.read_tasks import SCORE, plan_tasks
-from indextables.table.distributed.task_packing import name_of
+from indextables.table.distributed.read_tasks import SCORE
 from indextables.table.handle import TableHandle
-from indextables.table.read.request import ByColumns, ReadPlan, plan_read
+from indextables.table.read.request import ByColumns, ReadPlan
 
 _YES: Final = b"\x01"
 _NO: Final = b"\x00"
@@ -210,41 +203,6 @@ def plan_parts(question: Question, chosen: ReadPlan, found: Rows | Estimate) -> 
     return [_NO, output.json().encode(), says.encode(), *numbers, _YES if filterable else _NO, _YES if columns else _NO]
 
 
-def tasks(asked: Mapping[str, Any]) -> list[bytes]:
-    """The function that workers run, pickled; the partition values and the places of tasks; numbers; a name of all tasks together
-    that Java may keep them by; the bytes of each task. Java says which name it has; the tasks of this name are left out.
-    """
-    question = Question(asked)
-    output = StructType.fromJson(json.loads(asked["read_schema"]))
-    request = question.request()
-    if question.cut_again:
-        request = replace(request, files=first_files(plan_read(question.handle, request)))
-    handle, keys = question.handle, b""
-    if asked.get("clustered"):
-        by_partition = plan_partitions(handle, request, one_each="runtime" in asked)
-        divided = by_partition.plan
-        keys = arrow_stream(by_partition.keys, spark_schema(handle.schema, handle.partition_columns))
-    else:
-        divided = plan_tasks(handle, request, processors=asked.get("processors"), cut_again=question.cut_again)
-    travels = "runtime" in asked
-    name = "" if travels else name_of(divided.files)
-    function, *parts = row_tasks(
-        divided,
-        arrow_schema(output),
-        question.snippets,
-        travels=travels,
-        known=bool(name) and asked.get("kept") == name,
-    )
-    places = task_places(divided.files, asked.get("executors", ()), name)
-    read = divided.read
-    numbers = (read.num_rows, handle.files().num_rows - read.num_rows, handle.version, file_bytes(read))
-    return [function, keys, _lines(places), _lines(numbers), name.encode(), *parts]
-
-
-def _lines(values: Iterable[object]) -> bytes:
-    return "\n".join(map(str, values)).encode()
-
-
 def _answer(question: Question, chosen: ReadPlan) -> Rows | Estimate:
     aggregate = question.asked.get("aggregate")
     if aggregate is not None and not aggregate["complete"]:
@@ -320,4 +278,4 @@ def _row_bytes(output: StructType) -> int:
     return max(total, 1)
 
 
-__all__ = ["SCORE", "open_table", "plan", "tasks"]
+__all__ = ["SCORE", "open_table", "plan"]
