@@ -144,7 +144,7 @@ def main() -> None:
     spark.conf.set(SWITCH, "false")
     step("switched_off", lambda: asked(install(spark), url))
     spark.conf.set(SWITCH, "true")
-    classes._jar(classes.sources(), spark.version).write_bytes(b"PK\3\4 and then the disk was full")
+    classes.jar_path(classes.sources(), spark.version).write_bytes(b"PK\3\4 and then the disk was full")
     step("connected", lambda: asked(install(spark), url))
     other = spark.newSession()
     step("new_session", lambda: asked(other, url))

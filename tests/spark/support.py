@@ -215,3 +215,9 @@ def query_execution(df: DataFrame) -> Any:
 def executed_plan(df: DataFrame) -> str:
     """The plan that Spark carries out, as `explain` prints it."""
     return str(query_execution(df).executedPlan().toString())
+
+
+def java(spark: SparkSession) -> tuple[Any, Any]:
+    """The packages of the driver's Java, and the gateway to it."""
+    context: Any = spark.sparkContext
+    return context._jvm, context._gateway

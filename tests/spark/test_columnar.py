@@ -19,7 +19,7 @@ from indextables import Table
 from indextables.core.errors import IndexTablesError
 from indextables.spark.connector import classes
 from spark.conftest import MASTER
-from spark.support import executed_plan
+from spark.support import executed_plan, java
 
 pytestmark = [
     pytest.mark.spark,
@@ -99,7 +99,7 @@ def loaded(spark: SparkSession, url: str, columnar: bool) -> DataFrame:
 
 def arrow_memory(spark: SparkSession) -> int:
     """Bytes of Arrow that the driver, where the tasks ran, has not released."""
-    return int(spark._jvm.org.apache.spark.sql.util.ArrowUtils.rootAllocator().getAllocatedMemory())
+    return int(java(spark)[0].org.apache.spark.sql.util.ArrowUtils.rootAllocator().getAllocatedMemory())
 
 
 def both(spark: SparkSession, url: str, ask: Callable[[DataFrame], DataFrame]) -> list[Any]:
@@ -222,17 +222,17 @@ def test_a_spark_without_the_classes_gets_rows(
             raise IndexTablesError("the connector does not compile for this Spark: no ArrowPythonRunner")
         return {"indextables/Python.class": b"x"}
 
-    monkeypatch.setattr(classes, "_compiled", compiled)
+    monkeypatch.setattr(classes, "compile_sources", compiled)
     with caplog.at_level(logging.WARNING):
-        assert classes._compiled_for(None, None, None, classes.sources()) == {"indextables/Python.class": b"x"}
+        assert classes.compiled_for(None, None, None, classes.sources()) == {"indextables/Python.class": b"x"}
     assert asked[0] - asked[1] == {"ColumnFactory.java", "ColumnReader.java"}
     assert "no ArrowPythonRunner" in caplog.text
 
 
 def test_the_connector_compiles_without_the_classes(spark: SparkSession) -> None:
-    context: Any = spark.sparkContext
-    loader = context._jvm.java.lang.Thread.currentThread().getContextClassLoader().getParent()  # Spark alone
-    needed = {name: text for name, text in classes.sources().items() if name not in classes._OPTIONAL}
-    made = classes._compiled(context._jvm, context._gateway, loader, needed)
+    jvm, gateway = java(spark)
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader().getParent()  # Spark alone
+    needed = {name: text for name, text in classes.sources().items() if name not in classes.OPTIONAL}
+    made = classes.compile_sources(jvm, gateway, loader, needed)
     assert "indextables/Columns.class" in made
     assert "indextables/ColumnReader.class" not in made

@@ -26,7 +26,7 @@ _log: Final = logging.getLogger(__name__)
 _SERVICE: Final = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _BYTECODE: Final = 8
 """The Java version of the class files: with an older one Janino refuses static methods of interfaces."""
-_OPTIONAL: Final = ("ColumnFactory.java", "ColumnReader.java")
+OPTIONAL: Final = ("ColumnFactory.java", "ColumnReader.java")
 """Sources that use more of Spark's inner classes than the others. Where they do not compile, the connector does without them."""
 _DOOR: Final = "indextables.Python"
 """The class by which is seen whether the loader has the connector."""
@@ -49,9 +49,9 @@ def load(jvm: Any, gateway: Any, version: str) -> Any:
     if "addURL" not in {method.getName() for method in loader.getClass().getMethods()}:
         raise IndexTablesError(f"the driver's class loader {loader.getClass().getName()} takes no classes at run time")
     text = sources()
-    jar = _jar(text, version)
+    jar = jar_path(text, version)
     if not _whole(jar):
-        _write_jar(jar, _compiled_for(jvm, gateway, loader, text))
+        _write_jar(jar, compiled_for(jvm, gateway, loader, text))
     loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
     return loader
 
@@ -75,18 +75,18 @@ def has_class(loader: Any, name: str) -> bool:
     return True
 
 
-def _compiled_for(jvm: Any, gateway: Any, loader: Any, text: dict[str, str]) -> dict[str, bytes]:
-    """The class files for this Spark, without those of `_OPTIONAL` where these do not compile. Raises IndexTablesError."""
+def compiled_for(jvm: Any, gateway: Any, loader: Any, text: dict[str, str]) -> dict[str, bytes]:
+    """The class files for this Spark, without those of `OPTIONAL` where these do not compile. Raises IndexTablesError."""
     try:
-        return _compiled(jvm, gateway, loader, text)
+        return compile_sources(jvm, gateway, loader, text)
     except IndexTablesError as error:
-        needed = {name: source for name, source in text.items() if name not in _OPTIONAL}
-        made = _compiled(jvm, gateway, loader, needed)
+        needed = {name: source for name, source in text.items() if name not in OPTIONAL}
+        made = compile_sources(jvm, gateway, loader, needed)
         _log.warning("tasks hand rows over to Spark, which takes longer than columns: %s", error)
         return made
 
 
-def _compiled(jvm: Any, gateway: Any, loader: Any, text: dict[str, str]) -> dict[str, bytes]:
+def compile_sources(jvm: Any, gateway: Any, loader: Any, text: dict[str, str]) -> dict[str, bytes]:
     """The class files of sources, by their path in a jar. Raises IndexTablesError."""
     from py4j.protocol import Py4JJavaError
 
@@ -127,7 +127,8 @@ def _write_jar(jar: Path, classes: dict[str, bytes]) -> None:
     Path(name).replace(jar)
 
 
-def _jar(text: dict[str, str], version: str) -> Path:
+def jar_path(text: dict[str, str], version: str) -> Path:
+    """Where the class files of sources are kept for a version of Spark."""
     said = hashlib.sha256(version.encode())
     for name, source in text.items():
         said.update(f"\n{name}\n{source}".encode())

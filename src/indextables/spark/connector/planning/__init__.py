@@ -12,7 +12,7 @@ bucket_trees.py       the same functions as expressions that Spark computes itse
 snippet_columns.py    `indextables_snippet(column)`: columns of snippets
 joins.py              keys of a join, handed over while Spark plans
 clusters.py           reads by partition, so that Spark exchanges no rows
-columns.py            reads whose tasks hand columns over instead of rows
+columnar_reads.py     reads whose tasks hand columns over instead of rows
 places.py             the executors that tasks prefer
 column_statistics.py  what the log knows of columns, for Spark's cost-based optimizer
 task_answers.py       the tasks of a read

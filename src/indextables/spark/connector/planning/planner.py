@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 from indextables.core.errors import OptionError, SchemaError, TableNotFound
 from indextables.core.options import PREFIX
 from indextables.core.predicate import to_sql
-from indextables.spark.connector.planning.columns import hands_columns_over
+from indextables.spark.connector.planning.columnar_reads import hands_columns_over
 from indextables.spark.connector.planning.groups import said_key
 from indextables.spark.connector.planning.questions import (
     Question,
