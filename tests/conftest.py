@@ -12,11 +12,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import settings
 
 from forked import ALONE, run_alone
 from sim.report import pytest_terminal_summary
+
+pa.array([0])  # loads pandas now, and not within the 200 ms that Hypothesis gives the first example of some test
 
 settings.register_profile("fixed", derandomize=True)
 if os.environ.get("FIXED_EXAMPLES"):

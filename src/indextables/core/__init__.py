@@ -9,6 +9,7 @@ metrics.py          counts and durations of this process
 clock.py            time, sleep, ids and chance, so that a test can replace them
 types.py            Spark's JSON schemas ⇄ Arrow schemas
 values.py           typed values ⇄ texts of the log
+arrow_values.py     Python values and numpy arrays → Arrow, without loading pandas
 row_order.py        rows in the order of columns as Spark has it, and the first n of them
 bound_texts.py      the least and the greatest value of a column as texts, cut to a length
 java_text.py        doubles and strings as Java prints them, byte for byte

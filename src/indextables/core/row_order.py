@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import ZERO_FLOAT_SCALAR, ZERO_SCALAR, array_of_numbers, numpy_of, scalar_of
 from indextables.core.types import SPARK_METADATA, SPARK_TYPE
 from indextables.core.values import is_text
 
@@ -84,7 +85,7 @@ class Texts:
 
     def take(self, places: Any) -> Texts:
         """The values at some places, or where a mask is true."""
-        chosen = pa.array(places)
+        chosen = array_of_numbers(places)
         taken = self.values.filter(chosen) if places.dtype == np.bool_ else self.values.take(chosen)
         return Texts(taken, self.descending)
 
@@ -99,13 +100,13 @@ class Texts:
 
     def compare(self, limit: Any) -> tuple[Mask, Mask]:
         """Which values come before the limit, and which are equal to the limit."""
-        value = pa.scalar(limit, pa.large_binary())
+        value = scalar_of(limit, pa.large_binary())
         before = pc.greater(self.values, value) if self.descending else pc.less(self.values, value)
         return _mask(before), _mask(pc.equal(self.values, value))
 
     def ranks(self) -> npt.NDArray[Any]:
         """Numbers in the same order."""
-        return np.asarray(pc.rank(self.values, sort_keys=self._order, tiebreaker="dense"))
+        return numpy_of(pc.rank(self.values, sort_keys=self._order, tiebreaker="dense"))
 
     @property
     def _order(self) -> str:
@@ -148,7 +149,9 @@ def key_parts(values: pa.Array, key: SortKey) -> Parts:
     nulls = Numbers((missing != key.nulls_lead).astype(np.int8))
     kind = values.type
     if is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return nulls, Texts(pc.fill_null(values.cast(pa.large_binary()), b""), key.descending)
+        return nulls, Texts(
+            pc.fill_null(values.cast(pa.large_binary()), scalar_of(b"", pa.large_binary())), key.descending
+        )
     numbers = [~part if key.descending else part for part in _numbers(values)]
     return nulls, *(Numbers(np.where(missing, 0, part) if values.null_count else part) for part in numbers)
 
@@ -162,10 +165,10 @@ def _numbers(values: pa.Array) -> list[npt.NDArray[np.int64]]:
         halves = np.frombuffer(values.buffers()[1], np.int64).reshape(-1, 2)[values.offset :][: len(values)]
         return [halves[:, 1], halves[:, 0] ^ _SIGN]
     if kinds.is_floating(kind):
-        return [_float_numbers(np.asarray(values.cast(pa.float64()).fill_null(0.0)))]
+        return [_float_numbers(numpy_of(values.cast(pa.float64()).fill_null(ZERO_FLOAT_SCALAR)))]
     if kinds.is_temporal(kind):
         values = values.view(pa.int32() if kind.bit_width == 32 else pa.int64())
-    return [np.asarray(values.cast(pa.int64()).fill_null(0))]
+    return [numpy_of(values.cast(pa.int64()).fill_null(ZERO_SCALAR))]
 
 
 def _float_numbers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
@@ -175,7 +178,7 @@ def _float_numbers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _mask(answer: Any) -> Mask:
-    return np.asarray(answer.to_numpy(zero_copy_only=False), np.bool_)
+    return np.asarray(numpy_of(answer), np.bool_)
 
 
 def compare_rows(rows: Parts, limit: Limit) -> tuple[Mask, Mask]:

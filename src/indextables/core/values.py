@@ -32,6 +32,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import ZERO_SCALAR, array_of, array_of_numbers, numpy_of, scalar_of
 from indextables.core.errors import SchemaError
 
 EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - arithmetic on UTC without the cost of time zones
@@ -254,7 +255,7 @@ def _parse_float(text: str, arrow_type: pa.DataType) -> float | None:
         return None
     if pa.types.is_float32(arrow_type) and not _NOT_FINITE.fullmatch(text):
         # Through a double the text would be rounded twice.
-        return float(pa.array([text.removeprefix("+")]).cast(pa.float32())[0].as_py())
+        return float(scalar_of(text.removeprefix("+"), pa.string()).cast(pa.float32()).as_py())
     return float(text)
 
 
@@ -284,7 +285,7 @@ def _offset(zone: str | None) -> dt.timedelta:
 
 def _has_seconds(texts: pa.Array, arrow_type: pa.DataType) -> bool:
     """True if every text surely has seconds. False does not mean that a text lacks them."""
-    length = len("2024-01-31T12:00:00")
+    length = scalar_of(len("2024-01-31T12:00:00"), pa.int32())
     if arrow_type.tz is None:
         enough = pc.greater_equal(pc.binary_length(texts), length)  # and without an offset, or Arrow refuses it
     else:
@@ -293,9 +294,9 @@ def _has_seconds(texts: pa.Array, arrow_type: pa.DataType) -> bool:
 
 
 def _whole_seconds(values: pa.Array, bound: Bound | None) -> pa.Array:
-    since_epoch = pc.fill_null(values.cast(pa.int64()), 0).to_numpy()
+    since_epoch = numpy_of(pc.fill_null(values.cast(pa.int64()), ZERO_SCALAR))
     widened = since_epoch - since_epoch % _SECOND + (0 if bound == "lower" else _SECOND - 1)
-    return pa.array(widened, mask=values.is_null().to_numpy(zero_copy_only=False)).cast(values.type)
+    return array_of_numbers(widened, numpy_of(values.is_null())).cast(values.type)
 
 
 def _scalar(text: str | None, arrow_type: pa.DataType, bound: Bound | None) -> Any:
@@ -310,5 +311,5 @@ def _scalar(text: str | None, arrow_type: pa.DataType, bound: Bound | None) -> A
 
 def _column_of(values: list[Any], arrow_type: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(arrow_type):
-        return pa.array(values, pa.int64()).cast(arrow_type)
-    return pa.array(values, arrow_type)
+        return array_of(values, pa.int64()).cast(arrow_type)
+    return array_of(values, arrow_type)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of, empty_table, scalar_of
 from indextables.log.actions import Actions, AddAction
 
 IntArray = npt.NDArray[np.int64]
@@ -59,7 +60,7 @@ FILE_SCHEMA = pa.schema(
 )
 """The columns of a live file, by their names on disk."""
 
-NO_FILES = FILE_SCHEMA.empty_table()
+NO_FILES = empty_table(FILE_SCHEMA)
 
 _ATTRIBUTE = {field.encode_name: field.name for field in msgspec.structs.fields(AddAction)}
 _ADDS_AT_A_TIME = 256
@@ -111,7 +112,7 @@ def _by_field(adds: Sequence[AddAction]) -> dict[str, list[Any]]:
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
     if values[0] is None and values.count(None) == len(values):
         return pa.nulls(len(values), kind)
-    return _map_column(values) if pa.types.is_map(kind) else pa.array(values, kind)
+    return _map_column(values) if pa.types.is_map(kind) else array_of(values, kind)
 
 
 def _map_column(values: list[dict[str, str | None] | None]) -> pa.Array:
@@ -120,11 +121,11 @@ def _map_column(values: list[dict[str, str | None] | None]) -> pa.Array:
     maps = cast("list[dict[str, str | None]]", values if missing is None else [value or {} for value in values])
     offsets = np.zeros(len(maps) + 1, np.int32)
     np.cumsum(np.fromiter(map(len, maps), np.int32, len(maps)), out=offsets[1:])
-    keys = pa.array(list(chain.from_iterable(maps)), pa.string())
-    items = pa.array(list(chain.from_iterable(map(dict.values, maps))), pa.string())
+    keys = array_of(list(chain.from_iterable(maps)), pa.string())
+    items = array_of(list(chain.from_iterable(map(dict.values, maps))), pa.string())
     ends = pa.Array.from_buffers(pa.int32(), len(offsets), [None, pa.py_buffer(offsets)])
     array = pa.MapArray.from_arrays(ends, keys, items)
-    return array if missing is None else pc.if_else(pa.array(missing), pa.scalar(None, _TEXT_MAP), array)
+    return array if missing is None else pc.if_else(array_of(missing, pa.bool_()), scalar_of(None, _TEXT_MAP), array)
 
 
 def rows_to_adds(table: pa.Table) -> list[AddAction]:
@@ -158,7 +159,7 @@ def fold(base: pa.Table, versions: Iterable[tuple[int, int, Actions]]) -> pa.Tab
         numbers.append(version)
         times.append(timestamp)
     if base.num_rows:
-        touched = pc.is_in(base.column("path"), value_set=pa.array(latest.keys(), pa.string()))
+        touched = pc.is_in(base.column("path"), value_set=array_of(list(latest), pa.string()))
         if pc.any(touched).as_py():
             base = base.filter(pc.invert(touched))
     live = np.fromiter(latest.values(), np.int64, len(latest))
@@ -185,7 +186,7 @@ def paths_in(table: pa.Table, paths: Sequence[str]) -> set[str]:
     """Which of `paths` are live."""
     if not paths or not table.num_rows:
         return set()
-    wanted = pa.array(paths, pa.string())
+    wanted = array_of(paths, pa.string())
     column = table.column("path")
     return set(column.filter(pc.is_in(column, value_set=wanted)).to_pylist())
 
@@ -199,15 +200,15 @@ def with_doc_mappings(table: pa.Table, registry: Mapping[str, str]) -> pa.Table:
     refs = table.column("docMappingRef")
     inline = table.column(index)
     texts: list[str] = list(registry.values())
-    numbers = pc.index_in(refs, value_set=pa.array(registry.keys(), pa.string()))
+    numbers = pc.index_in(refs, value_set=array_of(list(registry), pa.string()))
     if inline.null_count < len(inline):
         extra = pc.unique(inline.drop_null())
-        own = pc.add(pc.index_in(inline, value_set=extra), len(texts))
+        own = pc.add(pc.index_in(inline, value_set=extra), scalar_of(len(texts), pa.int32()))
         numbers = pc.coalesce(own, numbers)
         texts += extra.to_pylist()
     if pa.types.is_null(numbers.type):
         numbers = numbers.cast(pa.int32())
-    dictionary = pa.array(texts, pa.string())
+    dictionary = array_of(texts, pa.string())
     chunks = [pa.DictionaryArray.from_arrays(chunk.cast(pa.int32()), dictionary) for chunk in numbers.chunks]
     kind = pa.dictionary(pa.int32(), pa.string())
     return table.set_column(index, pa.field("docMappingJson", kind), pa.chunked_array(chunks, kind))

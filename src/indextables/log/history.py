@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import table_of_rows
 from indextables.core.errors import ChangesGone, VersionNotFound
 from indextables.log.actions import RemoveAction
 from indextables.log.codec import to_json_object
@@ -91,7 +92,7 @@ def read_history(at: LogAtVersion, limit: int | None = None) -> pa.Table:
                 "engine": info.engine_info if info else None,
             }
         )
-    return pa.Table.from_pylist(rows[::-1], HISTORY_SCHEMA)
+    return table_of_rows(rows[::-1], HISTORY_SCHEMA)
 
 
 def _text_items(values: dict[str, Any] | None) -> list[tuple[str, str | None]] | None:
@@ -176,7 +177,7 @@ def _removes_table(removes: list[tuple[RemoveAction, VersionFile]]) -> pa.Table:
         }
         for remove, version in removes
     ]
-    return pa.Table.from_pylist(rows, REMOVES_SCHEMA)
+    return table_of_rows(rows, REMOVES_SCHEMA)
 
 
 def read_log(at: LogAtVersion, *, include_all: bool) -> pa.Table:
@@ -190,7 +191,7 @@ def read_log(at: LogAtVersion, *, include_all: bool) -> pa.Table:
         for version, timestamp in _timed(versions)
         for kind, path, text in _lines(version)
     ]
-    return pa.Table.from_pylist(rows, LOG_SCHEMA)
+    return table_of_rows(rows, LOG_SCHEMA)
 
 
 def _lines(version: VersionFile) -> Iterator[tuple[str, str | None, str]]:

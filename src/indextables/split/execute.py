@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from indextables.core.aggregate import Aggregate
+from indextables.core.arrow_values import FALSE_SCALAR, array_of_numbers, numpy_of
 from indextables.core.predicate import TRUE, Constant, In, Predicate, all_of, columns_of, evaluate, leaves_of
 from indextables.core.row_order import FirstRows, Limit, Numbers, Parts, SortKey, key_parts
 from indextables.split.aggregate.index_groups import from_index, from_log
@@ -248,7 +249,7 @@ def _pick(parts: SplitParts, numbers: RowNumberArray, columns: Sequence[str]) ->
     for batch in parts.rows.scan(columns, batch_rows=parts.batch_rows):
         end = begin + int(np.searchsorted(numbers[begin:], first + batch.num_rows))
         if end > begin:
-            yield batch.take(pa.array(numbers[begin:end] - first))
+            yield batch.take(array_of_numbers(numbers[begin:end] - first))
         first, begin = first + batch.num_rows, end
 
 
@@ -315,9 +316,9 @@ def _numbered(
         if residual == TRUE:
             yield mine, projection.complete(batch)
             continue
-        matches = evaluate(residual, batch).fill_null(False)
+        matches = evaluate(residual, batch).fill_null(FALSE_SCALAR)
         if matches.true_count:
-            yield mine[matches.to_numpy(zero_copy_only=False)], projection.complete(batch.filter(matches))
+            yield mine[numpy_of(matches)], projection.complete(batch.filter(matches))
 
 
 def _read(

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from indextables.core.arrow_values import empty_table
 from indextables.core.options import Options
 from indextables.core.predicate import Predicate
 from indextables.core.runtime.cached_property import cached_property
@@ -177,7 +178,7 @@ def without_files(snapshot: Snapshot) -> Snapshot:
 
     When the snapshot was last seen to be the newest one is left out too, so that the same version is the same value.
     """
-    nothing = FileSet(FILE_SCHEMA.empty_table())
+    nothing = FileSet(empty_table(FILE_SCHEMA))
     return replace(snapshot, file_set=nothing, transactions={}, skips=(), registry={}, checked=0.0, tip=None)
 
 

@@ -31,6 +31,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import (
+    FALSE_SCALAR,
+    TRUE_SCALAR,
+    ZERO_FLOAT_SCALAR,
+    array_of,
+    array_of_numbers,
+    numpy_of,
+    scalar_of,
+)
 from indextables.core.predicate.ast import (
     And,
     Column,
@@ -55,6 +64,10 @@ from indextables.core.predicate.evaluate import evaluate_leaf, normalized
 from indextables.core.values import is_text
 
 _ABOVE_UTF8: Final = b"\xff"
+_ABOVE: Final = (scalar_of(_ABOVE_UTF8, pa.binary()), scalar_of(b"", pa.binary()))
+"""The byte above all bytes of UTF-8, and nothing between it and a text."""
+_NO_BYTES: Final = scalar_of(0, pa.int32())
+"""The length of an empty text."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -123,9 +136,9 @@ def prefix_maximum(texts: pa.Array) -> pa.BinaryArray:
     """
     if pc.any(pc.or_(pc.ends_with(texts, "?"), pc.ends_with(texts, "\ufffd"))).as_py():
         texts = pc.replace_substring_regex(texts, r"[?\x{FFFD}]\z", "")
-    known = pc.greater(pc.binary_length(texts), 0)
-    kept = pc.if_else(known, texts.cast(pa.binary()), pa.scalar(None, pa.binary()))
-    return pc.binary_join_element_wise(kept, _ABOVE_UTF8, b"")
+    known = pc.greater(pc.binary_length(texts), _NO_BYTES)
+    kept = pc.if_else(known, texts.cast(pa.binary()), scalar_of(None, pa.binary()))
+    return pc.binary_join_element_wise(kept, *_ABOVE)
 
 
 def _one(bounds: ColumnBounds, arrow_type: pa.DataType) -> VectorBounds:
@@ -136,13 +149,13 @@ def _one(bounds: ColumnBounds, arrow_type: pa.DataType) -> VectorBounds:
     if isinstance(high, str):
         whole = _SURROGATE.split(high, maxsplit=1)[0]
         cut, high = cut or whole != high, whole
-    maximum = pa.array([high], arrow_type)
+    maximum = array_of([high], arrow_type)
     return VectorBounds(
-        min=pa.array([low], arrow_type),
+        min=array_of([low], arrow_type),
         max=prefix_maximum(maximum.cast(pa.string())) if cut and is_text(arrow_type) else maximum,
-        has_nulls=pa.array([bounds.has_nulls], pa.bool_()),
-        all_null=pa.array([bounds.all_null], pa.bool_()),
-        has_nan=pa.array([bounds.has_nan], pa.bool_()),
+        has_nulls=array_of([bounds.has_nulls], pa.bool_()),
+        all_null=array_of([bounds.all_null], pa.bool_()),
+        has_nan=array_of([bounds.has_nan], pa.bool_()),
     )
 
 
@@ -176,7 +189,7 @@ class _Files:
                 assert_never(predicate)
 
     def _all(self, value: bool) -> pa.BooleanArray:
-        return pa.repeat(pa.scalar(value), self._length)
+        return pa.repeat(TRUE_SCALAR if value else FALSE_SCALAR, self._length)
 
     def _leaf(self, leaf: Leaf, negated: bool, no_nan: frozenset[Column]) -> pa.BooleanArray:
         column = leaf.column
@@ -185,7 +198,7 @@ class _Files:
             return self._all(True)
         if isinstance(source, VectorValues):
             answer = evaluate_leaf(leaf, normalized(source.values, column.type))
-            answer = pc.fill_null(pc.invert(answer) if negated else answer, False)
+            answer = pc.fill_null(pc.invert(answer) if negated else answer, FALSE_SCALAR)
             return answer if source.known is None else pc.or_(answer, pc.invert(source.known))
         if column.name not in self._ranges:
             self._ranges[column.name] = _Range.of(source, column, self._length)
@@ -226,17 +239,19 @@ class _Range:
     @classmethod
     def of(cls, bounds: VectorBounds, column: Column, length: int) -> _Range:
         low, high = (_comparable(side, column.type, length) for side in (bounds.min, bounds.max))
-        wrong = pc.fill_null(pc.greater(low, high), False)
+        wrong = pc.fill_null(pc.greater(low, high), FALSE_SCALAR)
         if pc.any(wrong).as_py():
-            nothing = pa.scalar(None, low.type)
+            nothing = scalar_of(None, low.type)
             low, high = pc.if_else(wrong, nothing, low), pc.if_else(wrong, nothing, high)
         floating = pa.types.is_floating(column.type)
         return cls(
             low=low,
             high=high,
-            has_values=True if bounds.all_null is None else pc.invert(pc.fill_null(bounds.all_null, False)),
-            may_be_null=True if bounds.has_nulls is None else pc.fill_null(bounds.has_nulls, True),
-            may_be_nan=floating if bounds.has_nan is None or not floating else pc.fill_null(bounds.has_nan, True),
+            has_values=True if bounds.all_null is None else pc.invert(pc.fill_null(bounds.all_null, FALSE_SCALAR)),
+            may_be_null=True if bounds.has_nulls is None else pc.fill_null(bounds.has_nulls, TRUE_SCALAR),
+            may_be_nan=floating
+            if bounds.has_nan is None or not floating
+            else pc.fill_null(bounds.has_nan, TRUE_SCALAR),
         )
 
     def may(self, leaf: Leaf, negated: bool, no_nan: bool) -> Any:
@@ -294,7 +309,10 @@ class _Range:
             return False
         low, values = self.low, self._array(literals)
         if pa.types.is_floating(low.type):
-            low, values = pc.add(low, 0.0), pc.add(values, 0.0)  # is_in tells the two zeros apart
+            low, values = (
+                pc.add(low, ZERO_FLOAT_SCALAR),
+                pc.add(values, ZERO_FLOAT_SCALAR),
+            )  # is_in tells the two zeros apart
         all_listed = pc.and_(pc.equal(self.low, self.high), pc.is_in(low, value_set=values))
         return _or(_and(not nan_listed, nan), pc.invert(_surely(all_listed)))
 
@@ -306,7 +324,7 @@ class _Range:
         low, high = _numpy(pc.fill_null(self.low, listed[0])), _numpy(pc.fill_null(self.high, listed[-1]))
         index = np.searchsorted(values, low, side="left")
         candidates = values[np.minimum(index, len(values) - 1)]
-        return pa.array((index < len(values)) & (candidates <= high), pa.bool_())
+        return array_of_numbers((index < len(values)) & (candidates <= high))
 
     def _like(self, leaf: Like, negated: bool) -> Any:
         parts = leaf.parts()
@@ -319,15 +337,15 @@ class _Range:
             if parts != (start, Wildcard.ANY):
                 return True
             return pc.invert(_surely(pc.and_(pc.starts_with(self.low, begin), pc.starts_with(self.high, begin))))
-        end = pa.scalar(begin + _ABOVE_UTF8, self.low.type)
-        begins = pa.scalar(begin, self.high.type)
+        end = scalar_of(begin + _ABOVE_UTF8, self.low.type)
+        begins = scalar_of(begin, self.high.type)
         return _and(_perhaps(pc.less_equal(self.low, end)), _perhaps(pc.greater_equal(self.high, begins)))
 
     def _scalar(self, literal: Literal) -> Any:
-        return pa.scalar(_key(literal.value), self.low.type)
+        return scalar_of(_key(literal.value), self.low.type)
 
     def _array(self, literals: list[Literal]) -> Any:
-        return pa.array([_key(literal.value) for literal in literals], self.low.type)
+        return array_of([_key(literal.value) for literal in literals], self.low.type)
 
 
 def _key(value: Any) -> Any:
@@ -356,19 +374,19 @@ def _comparable(side: Any, arrow_type: pa.DataType, length: int) -> Any:
         side = side.combine_chunks()
     if side.type != target:
         side = (side.cast(pa.string()) if is_text(side.type) else side).cast(target)
-    return pc.if_else(pc.is_nan(side), pa.scalar(None, target), side) if pa.types.is_floating(target) else side
+    return pc.if_else(pc.is_nan(side), scalar_of(None, target), side) if pa.types.is_floating(target) else side
 
 
 def _numpy(array: pa.Array) -> np.ndarray[Any, Any]:
-    return np.asarray(array.to_numpy(zero_copy_only=False))
+    return numpy_of(array)
 
 
 def _perhaps(answer: Any) -> Any:
-    return pc.fill_null(answer, True)
+    return pc.fill_null(answer, TRUE_SCALAR)
 
 
 def _surely(answer: Any) -> Any:
-    return pc.fill_null(answer, False)
+    return pc.fill_null(answer, FALSE_SCALAR)
 
 
 def _and(a: Any, b: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, Final, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import FALSE_SCALAR, TRUE_SCALAR, ZERO_FLOAT_SCALAR, array_of, scalar_of
 from indextables.core.errors import PredicateError
 from indextables.core.predicate.ast import (
     And,
@@ -76,7 +77,7 @@ def evaluate_leaf(leaf: Leaf, values: Any) -> Any:
             return pc.is_valid(values)
         case Comparison():
             answer = _compare(leaf.op, leaf.value, values)
-            return pc.fill_null(answer, False) if leaf.op == "<=>" else answer
+            return pc.fill_null(answer, FALSE_SCALAR) if leaf.op == "<=>" else answer
         case In():
             return _in(leaf, values)
         case Like():
@@ -108,16 +109,20 @@ def normalized(values: Any, arrow_type: pa.DataType) -> Any:
 
 
 def _constant(value: bool | None, data: pa.RecordBatch | pa.Table) -> Any:
-    answer = pa.repeat(pa.scalar(value, pa.bool_()), data.num_rows)
+    answer = (
+        pa.nulls(data.num_rows, pa.bool_())
+        if value is None
+        else pa.repeat(TRUE_SCALAR if value else FALSE_SCALAR, data.num_rows)
+    )
     return pa.chunked_array([answer]) if isinstance(data, pa.Table) else answer
 
 
 def _compare(op: Op, literal: Literal, values: Any) -> Any:
     if not pa.types.is_floating(values.type):
-        return _KERNELS[op](values, pa.scalar(literal.value, values.type))
+        return _KERNELS[op](values, scalar_of(literal.value, values.type))
     nan = pc.is_nan(values)
     if not literal.is_nan:
-        answer = _KERNELS[op](values, pa.scalar(literal.value, values.type))
+        answer = _KERNELS[op](values, scalar_of(literal.value, values.type))
         return pc.or_(answer, nan) if op in {">", ">="} else answer
     match op:
         case "=" | "<=>" | ">=":
@@ -136,21 +141,23 @@ def _in(leaf: In, values: Any) -> Any:
     literals = [literal.value for literal in leaf.values if not literal.is_nan]
     if pa.types.is_floating(values.type):
         # Arrow's hash tells the two zeros apart: adding 0.0 makes both positive.
-        found = pc.is_in(pc.add(values, 0.0), value_set=pa.array([value + 0.0 for value in literals], values.type))
+        found = pc.is_in(
+            pc.add(values, ZERO_FLOAT_SCALAR), value_set=array_of([value + 0.0 for value in literals], values.type)
+        )
         if any(literal.is_nan for literal in leaf.values):
-            found = pc.or_(found, pc.fill_null(pc.is_nan(values), False))
+            found = pc.or_(found, pc.fill_null(pc.is_nan(values), FALSE_SCALAR))
     else:
-        found = pc.is_in(values, value_set=pa.array(literals, values.type))
-    null = pa.scalar(None, pa.bool_())
-    return pc.if_else(pc.is_valid(values), pc.if_else(found, True, null) if leaf.has_null else found, null)
+        found = pc.is_in(values, value_set=array_of(literals, values.type))
+    null = scalar_of(None, pa.bool_())
+    return pc.if_else(pc.is_valid(values), pc.if_else(found, TRUE_SCALAR, null) if leaf.has_null else found, null)
 
 
 def _like(leaf: Like, values: Any) -> Any:
     match leaf.parts():
         case ():
-            return pc.equal(values, pa.scalar("", values.type))
+            return pc.equal(values, scalar_of("", values.type))
         case (str() as text,):
-            return pc.equal(values, pa.scalar(text, values.type))
+            return pc.equal(values, scalar_of(text, values.type))
         case (str() as text, Wildcard.ANY):
             return pc.starts_with(values, text)
         case (Wildcard.ANY, str() as text):

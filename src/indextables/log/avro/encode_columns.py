@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import scalar_of
 from indextables.log.avro.avro_file import encode_bytes, encode_long
 
 _ROWS_AT_ONCE = 8192
@@ -25,7 +26,7 @@ _BLOCK_BYTES = 1 << 20
 _SHORT = 64
 """Texts below this length have a length of one byte."""
 _BINARY = pa.large_binary()
-_EMPTY = pa.scalar(b"", _BINARY)
+_EMPTY = scalar_of(b"", _BINARY)
 _NULL, _PRESENT, _END = b"\x00", b"\x02", b"\x00"
 
 RECORD_FIELD = pa.field("record", _BINARY, nullable=False)

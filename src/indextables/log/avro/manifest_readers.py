@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of, empty_table, scalar_of
 from indextables.core.errors import CorruptLog, UnsafePath
 from indextables.core.runtime.threads import CPU
 from indextables.log.avro.avro_file import Block, Container, decompress
@@ -75,7 +76,7 @@ def read_columns(
     written: then nothing behind the last wanted field is looked at.
     """
     if blocks is not None and not blocks:
-        return schema.empty_table()
+        return empty_table(schema)
     reader = ColumnReader(container.schema["fields"], schema, _FIELDS_OF_THE_SIEVE, sieve, checked=checked)
     try:
         lengths = unpack_lengths(container.metadata.get(LENGTHS_KEY, b""), container.count)
@@ -86,7 +87,7 @@ def read_columns(
     except Irregular as error:
         logger.info("%s: its records cannot be read by their lengths (%s)", container.name, error)
         return None
-    return pa.concat_tables([schema.empty_table(), *pieces])
+    return pa.concat_tables([empty_table(schema), *pieces])
 
 
 def _parts(container: Container, lengths: Numbers) -> Iterator[Part]:
@@ -114,7 +115,7 @@ def _read_parts(container: Container, reader: ColumnReader, schema: pa.Schema, p
                 for f in schema
             ]
             pieces.append(pa.Table.from_arrays(whole, schema=schema))
-    table = pa.concat_tables(pieces) if pieces else schema.empty_table()
+    table = pa.concat_tables(pieces) if pieces else empty_table(schema)
     return table if RECORD_FIELD.name in schema.names else compact_columns(table)
 
 
@@ -134,7 +135,7 @@ def read_with_datafusion(
     except Exception as error:  # noqa: BLE001 - whatever it is, the slow reader has the last word
         logger.info("%s: DataFusion cannot read it (%s)", container.name, error)
         return None
-    return pa.concat_tables([schema.empty_table(), *pieces])
+    return pa.concat_tables([empty_table(schema), *pieces])
 
 
 def _native_pieces(
@@ -147,7 +148,7 @@ def _native_pieces(
 ) -> pa.Table:
     """The entries of some neighbouring blocks, which DataFusion reads as a file of their own."""
     view = memoryview(data)
-    pieces = [schema.empty_table()]
+    pieces = [empty_table(schema)]
     seen = 0
     with native_batches(
         [view[: container.blocks[0].start], view[blocks[0].start : blocks[-1].end]], columns
@@ -181,7 +182,7 @@ def _absent(name: str, field: pa.Field, rows: int) -> pa.Array:
     if field.nullable:
         return all_null(rows, field.type)
     if field.name in _DEFAULTS:
-        return pa.repeat(pa.scalar(_DEFAULTS[field.name], field.type), rows)
+        return pa.repeat(scalar_of(_DEFAULTS[field.name], field.type), rows)
     raise CorruptLog(f"{name}: its entries have no {field.name}", object=name)
 
 
@@ -191,7 +192,7 @@ def _complete(name: str, field: pa.Field, column: Any) -> Any:
         return column
     if field.name not in _DEFAULTS:
         raise CorruptLog(f"{name}: {column.null_count} of its entries have no {field.name}", object=name)
-    return pc.if_else(column.is_valid(), column, pa.scalar(_DEFAULTS[field.name], field.type))
+    return pc.if_else(column.is_valid(), column, scalar_of(_DEFAULTS[field.name], field.type))
 
 
 def records_as_table(name: str, records: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -205,7 +206,7 @@ def records_as_table(name: str, records: list[dict[str, Any]], schema: pa.Schema
         if pa.types.is_map(field.type):
             values = [list(value.items()) if isinstance(value, dict) else value for value in values]
         try:
-            columns.append(_complete(name, field, pa.array(values, field.type)))
+            columns.append(_complete(name, field, array_of(values, field.type)))
         except (pa.ArrowException, TypeError, OverflowError) as error:
             raise CorruptLog(f"{name}: column {field.name} is no {field.type} ({error})", object=name) from error
     return pa.Table.from_arrays(columns, schema=schema)

@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import TRUE_SCALAR, ZERO_SCALAR, array_of, array_of_numbers, numpy_of, scalar_of
 from indextables.core.predicate import (
     Column,
     ColumnBounds,
@@ -158,7 +159,7 @@ def _partition_values(files: pa.Table, column: Column) -> VectorValues:
     """The column's value in each file. Absent is null; an empty text is null, too, unless the column is a string."""
     texts = _entries(files, "partitionValues", column.name)
     if not is_text(column.type):
-        texts = pc.if_else(pc.equal(pc.binary_length(texts), 0), pa.scalar(None, pa.string()), texts)
+        texts = pc.if_else(pc.equal(pc.binary_length(texts), ZERO_SCALAR), scalar_of(None, pa.string()), texts)
     values = column_from_text(texts, column.type)
     return VectorValues(values, pc.or_(pc.is_null(texts), pc.is_valid(values)))
 
@@ -169,7 +170,7 @@ def _bounds(files: pa.Table, columns: Sequence[Column], predicate: Predicate) ->
     }
     texts = {c.name: (_entries(files, "minValues", c.name), _entries(files, "maxValues", c.name)) for c in columns}
     missing = {name: pc.or_(pc.is_null(low), pc.is_null(high)) for name, (low, high) in texts.items()}
-    missing |= {name: pa.repeat(pa.scalar(True), files.num_rows) for name in about_nulls & missing.keys()}
+    missing |= {name: pa.repeat(TRUE_SCALAR, files.num_rows) for name in about_nulls & missing.keys()}
     missing = {name: mask for name, mask in missing.items() if pc.any(mask).as_py()}
     stats = _Stats(files, functools.reduce(pc.or_, missing.values()), missing) if missing else None
     found: dict[str, VectorBounds] = {}
@@ -200,7 +201,7 @@ def _typed_bounds(low: pa.Array, high: pa.Array, arrow_type: pa.DataType) -> tup
     maximum = column_from_text(high, arrow_type, bound="upper")
     strange = pc.or_(_unread(low, minimum), _unread(high, maximum))
     if pc.any(strange).as_py():
-        nothing = pa.scalar(None, arrow_type)
+        nothing = scalar_of(None, arrow_type)
         minimum, maximum = pc.if_else(strange, nothing, minimum), pc.if_else(strange, nothing, maximum)
     return minimum, maximum
 
@@ -218,7 +219,9 @@ def _before_e000(texts: pa.Array) -> pa.Array:
 
 
 def _unless_cut(texts: pa.Array) -> pa.Array:
-    return pc.if_else(pc.equal(pc.binary_length(texts), _CUT_LENGTH), pa.scalar(None, pa.string()), texts)
+    return pc.if_else(
+        pc.equal(pc.binary_length(texts), scalar_of(_CUT_LENGTH, pa.int64())), scalar_of(None, pa.string()), texts
+    )
 
 
 def _entries(files: pa.Table, map_column: str, name: str) -> pa.Array:
@@ -245,15 +248,15 @@ def _lookup(maps: pa.ChunkedArray, key: str) -> pa.Array:
 def _lookup_chunk(maps: pa.MapArray, key: str) -> pa.Array:
     if not len(maps):
         return pa.nulls(0, pa.string())
-    offsets = maps.offsets.to_numpy()
+    offsets = numpy_of(maps.offsets)
     keys = maps.keys.slice(offsets[0], offsets[-1] - offsets[0])
-    entries = np.flatnonzero(pc.equal(keys, pa.scalar(key, keys.type)).to_numpy(zero_copy_only=False)) + offsets[0]
+    entries = np.flatnonzero(numpy_of(pc.equal(keys, scalar_of(key, keys.type)))) + offsets[0]
     owners = np.searchsorted(offsets, entries, side="right") - 1
     places = np.full(len(maps), -1, np.int64)
     places[owners[::-1]] = entries[::-1]  # of two equal keys the first stays
     absent = places < 0
     if maps.null_count:
-        absent |= maps.is_null().to_numpy(zero_copy_only=False)
+        absent |= numpy_of(maps.is_null())
     return maps.items.take(integers(places, absent)).cast(pa.string())
 
 
@@ -275,14 +278,14 @@ class _Stats:
     def __init__(self, files: pa.Table, needed: pa.BooleanArray, names: Iterable[str]) -> None:
         self._num_records = _column(files, "numRecords", pa.int64())
         stats = _column(files, "stats", pa.string())
-        mask = pc.and_(needed, pc.is_valid(stats)).to_numpy(zero_copy_only=False)
+        mask = numpy_of(pc.and_(needed, pc.is_valid(stats)))
         rows = np.flatnonzero(mask)
         places = np.zeros(len(mask), np.int64)
         places[rows] = np.arange(len(rows))
-        self._index = pa.array(places, mask=~mask)
+        self._index = array_of_numbers(places, ~mask)
         self._records: list[int | None] = []
         self._columns: dict[str, list[tuple[str | None, str | None, int | None]]] = {name: [] for name in names}
-        for text in stats.take(pa.array(rows)).to_pylist():
+        for text in stats.take(array_of_numbers(rows)).to_pylist():
             self._take(_decoded(text))
 
     def _take(self, stats: _Json) -> None:
@@ -306,14 +309,14 @@ class _Stats:
         nulls = self._spread([fact[2] for fact in self._columns[name]], pa.int64())
         inside = self._spread(self._records, pa.int64())
         records = pc.coalesce(self._num_records, inside)
-        agreed = pc.fill_null(pc.equal(records, inside), True)
-        all_null = pc.and_(agreed, pc.and_(pc.equal(nulls, records), pc.greater(records, 0)))
-        return pc.greater(nulls, 0), all_null
+        agreed = pc.fill_null(pc.equal(records, inside), TRUE_SCALAR)
+        all_null = pc.and_(agreed, pc.and_(pc.equal(nulls, records), pc.greater(records, ZERO_SCALAR)))
+        return pc.greater(nulls, ZERO_SCALAR), all_null
 
     def _spread(self, values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
         if not values:
             return pa.nulls(len(self._index), arrow_type)
-        return pa.array(values, arrow_type).take(self._index)
+        return array_of(values, arrow_type).take(self._index)
 
 
 def _column(files: pa.Table, name: str, arrow_type: pa.DataType) -> pa.Array:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of_numbers, numpy_of, scalar_of
 from indextables.core.predicate import Column, VectorBounds, VectorValues
 from indextables.core.row_order import (
     Mask,
@@ -54,7 +55,7 @@ def file_ends(files: pa.Table, key: SortKey, schema: pa.Schema, partition_column
     nulls = _known(bounds.has_nulls, True, files.num_rows) & schema.field(key.column).nullable
     values = ~_known(bounds.all_null, False, files.num_rows)
     if pa.types.is_floating(kind) and not isinstance(known, VectorValues):
-        low = pc.if_else(pc.is_nan(low), pa.scalar(None, kind), low)  # some writer's idea of a minimum
+        low = pc.if_else(pc.is_nan(low), scalar_of(None, kind), low)  # some writer's idea of a minimum
         high = pa.nulls(files.num_rows, kind)  # NaN comes after the maximum
     start, end = (high, low) if key.descending else (low, high)
     return FileEnds(_first_end(start, nulls, values, key), _last_end(end, nulls, values, key))
@@ -72,7 +73,7 @@ def hold_first(ends: FileEnds, rows: npt.NDArray[np.int64], count: int) -> Mask:
 
 def _first_end(start: pa.Array, nulls: Mask, values: Mask, key: SortKey) -> Parts:
     """What no row of a file comes before. Where the first value is not known, the end is before all values."""
-    known = np.asarray(start.is_valid())
+    known = numpy_of(start.is_valid())
     if key.nulls_lead:
         ranks = np.where(nulls | ~known, 0, 1)
         return _parts(start, ranks == 1, ranks, key)
@@ -82,7 +83,7 @@ def _first_end(start: pa.Array, nulls: Mask, values: Mask, key: SortKey) -> Part
 
 def _last_end(end: pa.Array, nulls: Mask, values: Mask, key: SortKey) -> Parts:
     """What no row of a file comes after. Where the last value is not known, the end is after all values."""
-    known = np.asarray(end.is_valid())
+    known = numpy_of(end.is_valid())
     if key.nulls_lead:
         ranks = np.where(values, np.where(known, 1, 2), 0)
         return _parts(end, ranks == 1, ranks, key)
@@ -92,7 +93,7 @@ def _last_end(end: pa.Array, nulls: Mask, values: Mask, key: SortKey) -> Parts:
 
 def _parts(side: pa.Array, used: Mask, ranks: Any, key: SortKey) -> Parts:
     """The parts of bounds: a value where it is used, else only its rank beside nulls (0 and 1, in the order of the key)."""
-    _, *others = key_parts(pc.if_else(pa.array(used), side, pa.scalar(None, side.type)), key)
+    _, *others = key_parts(pc.if_else(array_of_numbers(used), side, scalar_of(None, side.type)), key)
     return Numbers(ranks.astype(np.int8)), *others
 
 
@@ -101,7 +102,7 @@ def _constant(known: VectorValues) -> VectorBounds:
     null = known.values.is_null()
     if known.known is None:
         return VectorBounds(min=known.values, max=known.values, has_nulls=null, all_null=null)
-    null = pc.if_else(known.known, null, pa.scalar(None, pa.bool_()))
+    null = pc.if_else(known.known, null, scalar_of(None, pa.bool_()))
     return VectorBounds(min=known.values, max=known.values, has_nulls=null, all_null=null)
 
 
@@ -113,7 +114,7 @@ def _array(side: Any, kind: pa.DataType, length: int) -> pa.Array:
 
 def _without_contradictions(low: pa.Array, high: pa.Array, name: str) -> tuple[pa.Array, pa.Array]:
     """The bounds, without those of files whose minimum is above their maximum."""
-    both = np.asarray(pc.and_(low.is_valid(), high.is_valid()))
+    both = numpy_of(pc.and_(low.is_valid(), high.is_valid()))
     wrong, same = np.zeros(len(both), np.bool_), both
     sides = zip(key_parts(low, SortKey(name)), key_parts(high, SortKey(name)), strict=True)
     for least, greatest in islice(sides, 1, None):
@@ -122,12 +123,12 @@ def _without_contradictions(low: pa.Array, high: pa.Array, name: str) -> tuple[p
         wrong, same = wrong | (same & (lows > highs)), same & (lows == highs)
     if not wrong.any():
         return low, high
-    usable = pa.array(~wrong)
-    nothing_of = [pa.scalar(None, side.type) for side in (low, high)]
+    usable = array_of_numbers(~wrong)
+    nothing_of = [scalar_of(None, side.type) for side in (low, high)]
     return pc.if_else(usable, low, nothing_of[0]), pc.if_else(usable, high, nothing_of[1])
 
 
 def _known(facts: Any, otherwise: bool, length: int) -> Mask:
     if facts is None:
         return np.full(length, otherwise)
-    return np.asarray(_array(facts, pa.bool_(), length).fill_null(otherwise), np.bool_)
+    return numpy_of(_array(facts, pa.bool_(), length).fill_null(scalar_of(otherwise, pa.bool_())))

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of, numpy_of
 from indextables.core.predicate import Predicate, VectorBounds, columns_of, may_match_table
 from indextables.core.values import column_from_text, is_text
 from indextables.log.avro.shared_columns import integers
@@ -84,10 +85,10 @@ def _bounds_of_blocks(texts: pa.Array, kind: pa.DataType, starts: Numbers) -> li
     encoded = texts.dictionary_encode(null_encoding="encode")
     distinct = encoded.dictionary
     values = _typed(distinct, kind)
-    order = pc.array_sort_indices(values).to_numpy().astype(np.int64)
+    order = numpy_of(pc.array_sort_indices(values)).astype(np.int64)
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
-    by_row = ranks[encoded.indices.to_numpy()]
+    by_row = ranks[numpy_of(encoded.indices)]
     known = len(values) - values.null_count  # nulls are sorted last
     low, high = np.minimum.reduceat(by_row, starts), np.maximum.reduceat(by_row, starts)
     ordered = distinct.take(integers(order)).to_pylist()
@@ -134,10 +135,10 @@ class BlockBounds:
             name, kind = column.name, column.type
             if not column.nested and name in self.types and name in schema.names and kind == schema.field(name).type:
                 pairs = [block.get(name, (None, None)) for block in self.blocks]
-                low, high = (pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1))
+                low, high = (array_of([pair[side] for pair in pairs], pa.string()) for side in (0, 1))
                 bounds[name] = VectorBounds(min=_typed(low, kind), max=_typed(high, kind))
         keep = may_match_table(where, bounds, length=len(self.blocks))
-        return frozenset(np.flatnonzero(keep.to_numpy(zero_copy_only=False)).tolist())
+        return frozenset(np.flatnonzero(numpy_of(keep)).tolist())
 
 
 def _typed(texts: pa.Array, kind: pa.DataType) -> pa.Array:

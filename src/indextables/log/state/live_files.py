@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import empty_table, numpy_of
 from indextables.core.metrics import METRICS
 from indextables.core.predicate import Predicate
 from indextables.log.avro.shared_columns import integers
@@ -102,7 +103,7 @@ class StateFiles:
         log, version = self._log, self._state.version
         load = partial(_load_one, log, version, schema.names, TombstoneFilter(self._state.tombstones), question)
         loaded = log.side_by_side([partial(load, item) for item in items])
-        table = pa.concat_tables([schema.empty_table(), *(entries for entries, _ in loaded)])
+        table = pa.concat_tables([empty_table(schema), *(entries for entries, _ in loaded)])
         return table, any(passed_over for _, passed_over in loaded)
 
 
@@ -136,4 +137,4 @@ def last_of_each_path(files: pa.Table) -> pa.Table:
     order = pc.sort_indices(numbered, sort_keys=[("addedAtVersion", "ascending"), ("row", "ascending")])
     ranked = numbered.take(order).append_column("rank", integers(np.arange(files.num_rows)))
     last = ranked.group_by("path").aggregate([("rank", "max")]).column("rank_max")
-    return files.take(integers(np.sort(ranked.column("row").take(last).to_numpy())))
+    return files.take(integers(np.sort(numpy_of(ranked.column("row").take(last)))))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
+from indextables.core.arrow_values import numpy_of
 from indextables.core.errors import CorruptLog
 from indextables.core.predicate import Predicate, may_match
 from indextables.log.avro.avro_file import Container, read_container
@@ -171,7 +172,7 @@ def _rows_to_keep(entries: pa.Table, tombstones: TombstoneFilter | None, prune: 
         rows = np.delete(rows, hidden) if len(hidden) else rows
     if prune is not None:
         numbered = entries.append_column("row", integers(np.arange(entries.num_rows)))
-        found: Any = prune(numbered).column("row").to_numpy()
+        found: Any = numpy_of(prune(numbered).column("row"))
         rows = found if len(rows) == entries.num_rows else np.intersect1d(rows, found, assume_unique=True)
     return None if len(rows) == entries.num_rows else rows
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of, numpy_of
 from indextables.core.runtime.cached_property import cached_property
 from indextables.log.avro.shared_columns import integers
 
@@ -45,7 +46,7 @@ class Paths(AbstractSet[str]):
         """Paths as they are, or of what Avro or JSON has."""
         if isinstance(paths, Paths):
             return paths
-        return cls(paths if isinstance(paths, pa.Array) else pa.array(list(paths or ()), pa.string()))
+        return cls(paths if isinstance(paths, pa.Array) else array_of(list(paths or ()), pa.string()))
 
     @classmethod
     def _from_iterable(cls, it: Iterable[Any]) -> Any:
@@ -111,7 +112,7 @@ class TombstoneFilter:
         if len(maybe) and len(self._texts):
             at = np.minimum(np.searchsorted(self._hashes, hashes[maybe]), len(self._hashes) - 1)
             same = pc.equal(self._texts.take(integers(at)), paths.take(integers(maybe)))
-            hidden[maybe] = same.to_numpy(zero_copy_only=False)
+            hidden[maybe] = numpy_of(same)
         if self._sharing:
             for row in maybe[~hidden[maybe]].tolist():
                 hidden[row] = paths[row].as_py() in self._sharing.get(int(hashes[row]), ())

@@ -17,6 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.aggregate import Calendar, FloatSteps, Key, Ranges, Steps
+from indextables.core.arrow_values import (
+    FALSE_SCALAR,
+    ZERO_FLOAT_SCALAR,
+    ZERO_SCALAR,
+    array_of_numbers,
+    numpy_of,
+    scalar_of,
+)
 from indextables.core.errors import QueryError
 from indextables.core.predicate import Column, evaluate
 from indextables.core.predicate.evaluate import column_values
@@ -38,6 +46,9 @@ _LEAST_DAY: Final = -(2**31)
 """The first day that a date can be, in days since 1970."""
 _DAY: Final = 86_400_000_000
 """Microseconds of a day."""
+
+_NAN: Final = scalar_of(np.nan, pa.float64())
+"""The one NaN that stands for all of them."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -66,24 +77,24 @@ def key_values(key: Key, rows: pa.RecordBatch) -> pa.Array:
             number: Any = reached[0]
             for more in reached[1:]:
                 number = pc.add(number, more)
-            return pc.if_else(pc.is_valid(values), number, pa.scalar(None, pa.int32()))
+            return pc.if_else(pc.is_valid(values), number, scalar_of(None, pa.int32()))
 
 
 def one_zero(values: Any) -> Any:
     """Doubles of which equal ones have equal bits."""
-    return pc.if_else(pc.is_nan(values), np.nan, pc.add(values, 0.0))
+    return pc.if_else(pc.is_nan(values), _NAN, pc.add(values, ZERO_FLOAT_SCALAR))
 
 
 def whole(values: Any) -> tuple[Numbers, Any]:
     """Whole numbers, dates and moments as numbers, 0 for nulls, and where those are (None: there are none)."""
     plain = values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
-    numbers = pc.fill_null(plain.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    return numbers, values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
+    numbers = numpy_of(pc.fill_null(plain.cast(pa.int64()), ZERO_SCALAR))
+    return numbers, numpy_of(values.is_null()) if values.null_count else None
 
 
 def from_whole(numbers: Numbers, missing: Any, kind: pa.DataType) -> pa.Array:
     """Numbers that `whole` made, as values of a type again; null where `missing` is true."""
-    array = pa.array(numbers, pa.int64(), mask=missing)
+    array = array_of_numbers(numbers, missing)
     return array.cast(pa.int32()).cast(kind) if pa.types.is_date32(kind) else array.cast(kind)
 
 
@@ -101,14 +112,14 @@ def _float_steps(values: Any, width: float) -> pa.Array:
 
     Floats are taken as doubles: a width such as 0.1 is a double.
     """
-    numbers = pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
+    numbers = numpy_of(pc.fill_null(values.cast(pa.float64()), ZERO_FLOAT_SCALAR))
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.floor(numbers / width)
         first = steps * width
         first = np.where(first > numbers, (steps - 1) * width, first)
     fine = np.isfinite(numbers) & (np.abs(steps) < 2.0**MANTISSA_BITS)
-    missing = values.is_null().to_numpy(zero_copy_only=False)
-    return one_zero(pa.array(np.where(fine, first, numbers), pa.float64(), mask=missing))
+    missing = numpy_of(values.is_null())
+    return one_zero(array_of_numbers(np.where(fine, first, numbers), missing))
 
 
 def _calendar(values: Any, unit: str, key: Key) -> pa.Array:
@@ -136,25 +147,25 @@ def ordered(values: Any) -> Any:
     """Values that Arrow orders as Spark does."""
     if not pa.types.is_floating(values.type):
         return values
-    bits = pc.fill_null(one_zero(values), 0.0).to_numpy(zero_copy_only=False).view(np.int64)
+    bits = numpy_of(pc.fill_null(one_zero(values), ZERO_FLOAT_SCALAR)).view(np.int64)
     places = np.where(bits >= 0, bits, bits ^ HIGHEST)
-    places = np.where(pc.fill_null(pc.is_nan(values), False).to_numpy(zero_copy_only=False), NAN, places)
-    return pa.array(places, pa.int64(), mask=values.is_null().to_numpy(zero_copy_only=False))
+    places = np.where(numpy_of(pc.fill_null(pc.is_nan(values), FALSE_SCALAR)), NAN, places)
+    return array_of_numbers(places, numpy_of(values.is_null()))
 
 
 def unordered(places: Any, kind: pa.DataType) -> Any:
     """Places that `ordered` made, as values of a type again."""
     if not pa.types.is_floating(kind):
         return places
-    numbers = pc.fill_null(places, 0).to_numpy(zero_copy_only=False)
+    numbers = numpy_of(pc.fill_null(places, ZERO_SCALAR))
     bits = np.where(numbers >= 0, numbers, numbers ^ HIGHEST)
     found = np.where(numbers == NAN, np.nan, bits.view(np.float64))
-    return pa.array(found, pa.float64(), mask=places.is_null().to_numpy(zero_copy_only=False)).cast(kind)
+    return array_of_numbers(found, numpy_of(places.is_null())).cast(kind)
 
 
 def float_parts(values: Any) -> tuple[pa.Array, list[pa.Array]]:
     """Doubles as exponents, null where there is none, and the halves of their mantissas."""
-    numbers = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False)
+    numbers = numpy_of(pc.fill_null(values, ZERO_FLOAT_SCALAR))
     finite = np.isfinite(numbers)
     mantissa, exponent = np.frexp(np.where(finite, numbers, 0.0))
     whole_mantissa = (mantissa * float(1 << MANTISSA_BITS)).astype(np.int64)
@@ -163,6 +174,6 @@ def float_parts(values: Any) -> tuple[pa.Array, list[pa.Array]]:
         exponent,
         np.where(np.isnan(numbers), NAN_EXPONENT, np.where(numbers > 0, INFINITE_EXPONENT, MINUS_INFINITE_EXPONENT)),
     )
-    missing = values.is_null().to_numpy(zero_copy_only=False)
+    missing = numpy_of(values.is_null())
     parts = [whole_mantissa >> FLOAT_LOW_BITS, whole_mantissa & ((1 << FLOAT_LOW_BITS) - 1)]
-    return pa.array(codes.astype(np.int32), pa.int32(), mask=missing), [pa.array(part) for part in parts]
+    return array_of_numbers(codes.astype(np.int32), missing), [array_of_numbers(part) for part in parts]

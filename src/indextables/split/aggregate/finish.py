@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.aggregate import Aggregate, Key, Metric, Ranges
+from indextables.core.arrow_values import array_of, empty_table
 from indextables.core.errors import QueryError
 from indextables.split.aggregate.exact_inputs import (
     FLOAT_LOW_BITS,
@@ -36,10 +37,10 @@ def finished(aggregate: Aggregate, partial: Partial | None) -> pa.Table:
     schema = aggregate.schema
     if partial is None or not partial.main.num_rows:
         if aggregate.keys:
-            return schema.empty_table()
+            return empty_table(schema)
         nothing = [0 if metric.function in {"count", "distinct"} else None for metric in aggregate.metrics]
         return pa.table(
-            [pa.array([value], field.type) for value, field in zip(nothing, schema, strict=True)], schema=schema
+            [array_of([value], field.type) for value, field in zip(nothing, schema, strict=True)], schema=schema
         )
     names = key_names(aggregate)
     main, *extras = (
@@ -68,7 +69,7 @@ def _listed(extra: pa.Table, names: list[str]) -> pa.Table:
 
 def _key(key: Key, values: Any) -> Any:
     if isinstance(key.bucket, Ranges):
-        return pc.take(pa.array(key.bucket.labels, pa.string()), values)
+        return pc.take(array_of(key.bucket.labels, pa.string()), values)
     return values.cast(key.type)
 
 
@@ -105,7 +106,7 @@ def _sum_or_average(metric: Metric, number: int, main: pa.Table, extra: pa.Table
 def _each(counts: list[int], totals: list[Any], finish: Callable[[Any, int], Any], metric: Metric) -> Any:
     values = [finish(total, count) if count else None for total, count in zip(totals, counts, strict=True)]
     try:
-        return pa.array(values, metric.type)
+        return array_of(values, metric.type)
     except (OverflowError, pa.ArrowInvalid) as error:
         raise QueryError(
             f"{metric.name!r}: the {metric.function} of {metric.column} is too large for {metric.type}; "

@@ -19,6 +19,7 @@ import pyarrow as pa
 import tantivy
 
 from indextables.core.aggregate import Aggregate, Key, Metric, Ranges, Steps
+from indextables.core.arrow_values import array_of
 from indextables.core.errors import CorruptSplit
 from indextables.core.predicate import TRUE, Column, IsNotNull, IsNull, Not, Predicate, all_of, compare
 from indextables.core.values import from_text
@@ -311,6 +312,6 @@ def _partial(aggregate: Aggregate, groups: Sequence[Group]) -> Partial:
 def _typed(values: list[Any], kind: pa.DataType) -> pa.Array:
     """Values of their type, or whole numbers that stand for dates, moments and booleans."""
     if not values or any(value is not None and type(value) is not int for value in values):
-        return pa.array(values, kind)
+        return array_of(values, kind)
     missing = np.array([value is None for value in values], np.bool_)
     return from_whole(np.array([value or 0 for value in values], np.int64), missing, kind)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of_numbers, numpy_of
 from indextables.core.predicate import And, Column, ColumnBounds, Comparison, In, Or, Predicate, all_of
 from indextables.core.runtime.process_state import Lru
 from indextables.split.index.doc_mapping import DocMapping
@@ -37,9 +38,9 @@ class Numbers:
     def __init__(self, column: pa.Array) -> None:
         self._places: RowNumberArray | None = None
         if column.null_count:
-            self._places = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+            self._places = np.flatnonzero(numpy_of(column.is_valid()))
             column = column.drop_null()
-        self._values: Integers = column.to_numpy()
+        self._values: Integers = numpy_of(column)
         self._ascending = bool((self._values[1:] >= self._values[:-1]).all())
 
     @property
@@ -68,8 +69,8 @@ class Numbers:
 
     def _by_comparison(self, bounds: Integers) -> npt.NDArray[np.bool_]:
         if len(bounds) > 1 and (bounds[:, 0] == bounds[:, 1]).all():
-            listed = pc.is_in(pa.array(self._values), value_set=pa.array(bounds[:, 0]))
-            return np.asarray(listed.to_numpy(zero_copy_only=False), np.bool_)
+            listed = pc.is_in(array_of_numbers(self._values), value_set=array_of_numbers(bounds[:, 0]))
+            return numpy_of(listed)
         mask = np.zeros(len(self._values), np.bool_)
         for low, high in bounds:
             mask |= self._values == low if low == high else (self._values >= low) & (self._values <= high)

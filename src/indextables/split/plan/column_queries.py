@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import tantivy
 
+from indextables.core.arrow_values import FALSE_SCALAR, array_of
 from indextables.core.predicate import (
     Column,
     Comparison,
@@ -285,8 +286,8 @@ class Leaves:
         terms = self._view.terms(mapped) if mapped is not None and mapped.kind == "string" else None
         if terms is None or mapped is None:
             return None
-        values = pa.array([term for term, _ in terms], pa.string()).cast(column.type)
-        true = pc.fill_null(evaluate(predicate, pa.table({column.name: values})), False).to_pylist()
+        values = array_of([term for term, _ in terms], pa.string()).cast(column.type)
+        true = pc.fill_null(evaluate(predicate, pa.table({column.name: values})), FALSE_SCALAR).to_pylist()
         return self._listed(mapped, [term for term, wanted in zip(terms, true, strict=True) if wanted])
 
     def _listed(self, mapped: FieldMapping, terms: Sequence[tuple[str, int]]) -> RowSet:

@@ -19,6 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import numpy_of, scalar_of
+
 Keys: TypeAlias = tuple[str, ...]
 """Keys that lead into JSON, from the outside in."""
 Places: TypeAlias = npt.NDArray[np.int64]
@@ -105,8 +107,8 @@ def arrow_leaves(array: pa.Array, keys: Keys) -> tuple[Places, pa.Array]:
         if pa.types.is_map(array.type):
             pairs = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
             places, entries = _elements(places, pairs)
-            has_key = pc.equal(pc.cast(entries.field(0), pa.string()), key)
-            places = places[has_key.to_numpy(zero_copy_only=False).astype(np.bool_)]
+            has_key = pc.equal(pc.cast(entries.field(0), pa.string()), scalar_of(key, pa.string()))
+            places = places[numpy_of(has_key).astype(np.bool_)]
             array = entries.field(1).filter(has_key)
         else:
             array = pc.struct_field(array, [array.type.get_field_index(key)])
@@ -116,7 +118,7 @@ def arrow_leaves(array: pa.Array, keys: Keys) -> tuple[Places, pa.Array]:
 
 def _elements(places: Places, array: pa.Array) -> tuple[Places, pa.Array]:
     while _is_list(array.type):
-        places = places[pc.list_parent_indices(array).to_numpy(zero_copy_only=False)]
+        places = places[numpy_of(pc.list_parent_indices(array))]
         array = pc.list_flatten(array)
     return places, array
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import tantivy
 
+from indextables.core.arrow_values import FALSE_SCALAR, numpy_of
 from indextables.core.predicate import TRUE, Constant, Predicate, columns_of, evaluate
 from indextables.split.bundle.footer import Source
 from indextables.split.bundle.native_errors import translated
@@ -257,5 +258,5 @@ def _only_column(table: pa.Table) -> pa.Array:
 
 
 def _true_for(predicate: Predicate, table: pa.Table) -> Mask:
-    true: Any = pc.fill_null(evaluate(predicate, table), False)
-    return np.asarray(true.to_numpy(zero_copy_only=False), np.bool_)
+    true: Any = pc.fill_null(evaluate(predicate, table), FALSE_SCALAR)
+    return numpy_of(true)

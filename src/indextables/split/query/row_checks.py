@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import FALSE_SCALAR, numpy_of
 from indextables.core.predicate import Predicate, evaluate
 from indextables.split.query.bound import AtLeaf, AtPath, Elements
 from indextables.split.query.json_paths import Keys, Places, arrow_leaves, document_leaves, is_json_text
@@ -59,7 +60,7 @@ def _json_leaves(column: pa.Array, keys: Keys) -> Iterator[tuple[int, Any]]:
 
 
 def _with_true_value(predicate: Predicate, name: str, places: Places, values: pa.Array, rows: int) -> Mask:
-    true: Any = pc.fill_null(evaluate(predicate, pa.table({name: values})), False)
+    true: Any = pc.fill_null(evaluate(predicate, pa.table({name: values})), FALSE_SCALAR)
     mask: Mask = np.zeros(rows, np.bool_)
-    mask[places[np.asarray(true.to_numpy(zero_copy_only=False), np.bool_)]] = True
+    mask[places[numpy_of(true)]] = True
     return mask

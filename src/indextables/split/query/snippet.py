@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of
 from indextables.split.index.doc_mapping import FieldMapping
 from indextables.split.index.index_files import analyzer
 from indextables.split.query.bound import Boosted, Bound, Group, Near, Pattern, Words
@@ -127,7 +128,7 @@ def _tests(query: Bound, column: str) -> Iterator[Test]:
 
 def _matching(regex: str, words: Sequence[str]) -> set[str]:
     """By RE2, which takes the same time for every pattern: Python's own takes years for `*?*?*?*?…`, and nobody can stop it."""
-    short = pa.array([word for word in words if len(word) <= _LONGEST_WORD], pa.string())
+    short = array_of([word for word in words if len(word) <= _LONGEST_WORD], pa.string())
     try:
         found = short.filter(pc.match_substring_regex(short, pattern=regex))
     except pa.ArrowInvalid:  # Tantivy's dialect has a few forms that RE2 lacks: then nothing is shown for them

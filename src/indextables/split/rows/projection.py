@@ -14,6 +14,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from indextables.core.arrow_values import scalar_of
 from indextables.core.errors import SplitError
 from indextables.core.runtime.cached_property import cached_property
 from indextables.split.rows.row_reader import empty_columns
@@ -118,7 +119,7 @@ class ColumnAdapter:
                 split=self.split,
                 column=column.name,
             )
-        return pa.scalar(None, column.type)
+        return scalar_of(None, column.type)
 
 
 __all__ = ["ColumnAdapter", "Projection"]

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import vortex as vx
 
+from indextables.core.arrow_values import array_of_numbers, columns_of_rows
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError
 from indextables.core.predicate import Constant, Predicate, columns_of, evaluate
 from indextables.core.types import spark_json_to_arrow
@@ -76,7 +77,7 @@ class _Columns:
 
     def columns(self, values: Sequence[Mapping[str, Any]]) -> list[pa.Array]:
         """Rows as columns, in the types of the row store."""
-        return list(pa.array(values, pa.struct(list(self.stored))).flatten())
+        return columns_of_rows(values, self.stored)
 
     def restored(self, columns: list[pa.Array], rows: int) -> pa.RecordBatch:
         """A batch of what came from the row store, where texts may have come as views."""
@@ -164,7 +165,7 @@ class Rows:
                 found = self._prepared(number, wanted).execute(row_range=(first, last + 1)).read_all().to_arrow_array()
                 chunks = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
                 return [wanted.restored(chunk.flatten(), len(chunk)) for chunk in chunks]
-            chosen = vx.Array.from_arrow(pa.array(rows.astype(np.uint64)))
+            chosen = vx.Array.from_arrow(array_of_numbers(rows.astype(np.uint64)))
             size = self._parts[number].rows
             reader = file.to_arrow(wanted.names, indices=chosen, schema=wanted.stored, batch_size=size)
             return [wanted.restored(batch.columns, batch.num_rows) for batch in reader]
@@ -230,7 +231,7 @@ class Rows:
                 with self._reading():
                     reader = file.to_arrow(wanted.names, schema=wanted.stored, batch_size=part.rows)
                     found += [batch.column(0) for batch in reader]
-        values = found[0] if len(found) == 1 else pa.concat_arrays([pa.array([], wanted.stored.field(0).type), *found])
+        values = found[0] if len(found) == 1 else pa.concat_arrays([pa.nulls(0, wanted.stored.field(0).type), *found])
         if len(values) != self._rows:
             raise SplitError(
                 f"{self._where}: {self._rows} values of {column} were asked for, {len(values)} came",

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from indextables.core.arrow_values import array_of_numbers, numpy_of, scalar_of
 from indextables.core.errors import SchemaError
 
 _INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("nanoseconds", pa.int64())])
@@ -159,29 +160,29 @@ def _list_parts(lists: Any) -> tuple[pa.Array, pa.Array, pa.Array | None]:
     No elements are an array of their own: Vortex panics at an empty slice of texts that does not begin at 0.
     """
     if not len(lists):
-        return pa.array([0], pa.int32()), pa.array([], lists.values.type), None
-    offsets = lists.offsets.to_numpy()
+        return array_of_numbers(np.zeros(1, np.int32)), pa.nulls(0, lists.values.type), None
+    offsets = numpy_of(lists.offsets)
     elements = lists.values.slice(offsets[0], offsets[-1] - offsets[0])
     if not len(elements):
-        elements = pa.array([], elements.type)
+        elements = pa.nulls(0, elements.type)
     offsets = offsets - offsets[0]
     if not lists.null_count:
-        return pa.array(offsets, pa.int32()), elements, None
-    mask = lists.is_null().to_numpy(zero_copy_only=False)
+        return array_of_numbers(offsets), elements, None
+    mask = numpy_of(lists.is_null())
     lengths = np.diff(offsets)
     if lengths[mask].any():
         kept = np.repeat(~mask, lengths)
-        elements = elements.filter(pa.array(kept))
+        elements = elements.filter(array_of_numbers(kept))
         offsets = np.concatenate(([0], np.cumsum(np.where(mask, 0, lengths))))
-    return pa.array(offsets.astype(np.int32)), elements, pa.array(mask)
+    return array_of_numbers(offsets.astype(np.int32)), elements, array_of_numbers(mask)
 
 
 def _numbers(intervals: pa.Array) -> pa.Array:
     if not len(intervals):
-        return pa.array([], _INTERVAL)
+        return pa.nulls(0, _INTERVAL)
     data = intervals.buffers()[1]
     numbers = np.frombuffer(data, _INTERVAL_BYTES, len(intervals), intervals.offset * _INTERVAL_BYTES.itemsize)
-    children = [pa.array(np.ascontiguousarray(numbers[field.name])) for field in _INTERVAL]
+    children = [array_of_numbers(numbers[field.name]) for field in _INTERVAL]
     return _struct(children, list(_INTERVAL), intervals)
 
 
@@ -189,7 +190,7 @@ def _intervals(numbers: pa.Array) -> pa.Array:
     data = np.empty(len(numbers), _INTERVAL_BYTES)
     for index, field in enumerate(_INTERVAL):
         child = numbers.field(index)
-        data[field.name] = (child.fill_null(0) if child.null_count else child).to_numpy(zero_copy_only=False)
+        data[field.name] = numpy_of(child.fill_null(scalar_of(0, child.type)) if child.null_count else child)
     validity = numbers.is_valid().buffers()[1] if numbers.null_count else None
     buffers = [validity, pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.month_day_nano_interval(), len(numbers), buffers, numbers.null_count)

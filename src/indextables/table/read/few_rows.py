@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from indextables.core.arrow_values import columns_of_rows, repeated
 from indextables.split.index.row_numbers import RowNumberArray
 from indextables.split.reader import SplitReader
 from indextables.split.rows.projection import Projection
@@ -44,11 +45,11 @@ def few_rows_batch(rows: Sequence[FewRow], schema: pa.Schema) -> pa.RecordBatch:
     """A batch of this schema from at least one row."""
     stored = rows[0][0].stored
     kinds = [pa.field(name, stored_type(schema.field(name).type, name)) for name in stored]
-    read = dict(zip(stored, pa.array([values for _, values in rows], pa.struct(kinds)).flatten(), strict=True))
+    read = dict(zip(stored, columns_of_rows([values for _, values in rows], kinds), strict=True))
     columns = [
         from_stored(read[field.name], field.type)
         if field.name in read
-        else pa.array([shape.constants[field.name] for shape, _ in rows], field.type)
+        else repeated([shape.constants[field.name] for shape, _ in rows], field.type)
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

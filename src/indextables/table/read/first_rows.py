@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import ZERO_SCALAR, array_of_numbers, empty_table, numpy_of
 from indextables.core.row_order import FirstRows, Numbers, Parts, SortKey, compare_rows, first_places
 from indextables.core.runtime.ordered_streams import Start, in_order
 from indextables.log.pruning.first_files import FileEnds, file_ends, hold_first
@@ -40,13 +41,13 @@ def first_rows_of(plan: ReadPlan, threads: int) -> pa.Table:
     last = request.last
     assert last is not None, "an order by columns has a limit"
     if not last or request.limit == 0:
-        return schema.empty_table()
+        return empty_table(schema)
     search = _Search(plan, last)
     rows = search.run(threads)
     owners, numbers = (part.ranks()[request.offset :].tolist() for part in rows[-2:]) if rows else ([], [])
     winners = list(zip(owners, numbers, strict=True))
     if not winners or not request.columns:
-        return _without_columns(len(winners)) if not request.columns else schema.empty_table()
+        return _without_columns(len(winners)) if not request.columns else empty_table(schema)
     return read_winners(handle, search.splits, winners, request.columns, threads)
 
 
@@ -66,8 +67,8 @@ def _files_and_ends(plan: ReadPlan) -> tuple[pa.Table, FileEnds]:
     ends = file_ends(files, _keys(request)[0], handle.schema, handle.partition_columns)
     if request.where is not None or request.query is not None or files.num_rows < 2:
         return files, ends
-    kept = hold_first(ends, pc.fill_null(files.column("numRecords"), 0).to_numpy(), request.last)
-    return (files, ends) if kept.all() else (files.filter(pa.array(kept)), ends.take(kept))
+    kept = hold_first(ends, numpy_of(pc.fill_null(files.column("numRecords"), ZERO_SCALAR)), request.last)
+    return (files, ends) if kept.all() else (files.filter(array_of_numbers(kept)), ends.take(kept))
 
 
 class _Search:
@@ -81,7 +82,7 @@ class _Search:
         owners = np.empty(len(paths), np.int64)
         owners[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))
         order = first_places((*ends.first, Numbers(owners)), len(paths))
-        self._files = files.take(pa.array(order))
+        self._files = files.take(array_of_numbers(order))
         self._owners = owners[order]
         self._ends = ends.take(order).first
         self._best = FirstRows(last)

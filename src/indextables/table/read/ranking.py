@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from indextables.core.arrow_values import array_of, empty_table
 from indextables.split.query.rank import Hits
 from indextables.split.reader import SplitReader
 from indextables.table.handle import TableHandle
@@ -65,4 +66,4 @@ def read_winners(
             return pa.Table.from_batches([few_rows_batch([few[place] for place in order], schema)])
     calls = [partial(splits[number].take, rows, names) for number, rows in by_split.items()]
     tables = handle.log.workers.together(calls, limit=1 if len(winners) <= FEW_ROWS else threads)
-    return pa.concat_tables([schema.empty_table(), *tables]).take(pa.array(order, pa.int64()))
+    return pa.concat_tables([empty_table(schema), *tables]).take(array_of(order, pa.int64()))

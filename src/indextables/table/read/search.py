@@ -10,6 +10,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from indextables.core.arrow_values import array_of
 from indextables.core.predicate import Predicate
 from indextables.core.runtime.ordered_streams import in_order
 from indextables.split.query.bound import Bound
@@ -38,7 +39,7 @@ def search(handle: TableHandle, request: ReadRequest) -> pa.Table:
         wanted = list(dict.fromkeys([*names, *request.snippets]))
         rows = read_winners(handle, splits, [(number, row) for _, number, row in best], wanted, reading_threads(handle))
     fields = [handle.schema.field(name) for name in names] + [pa.field(SCORE, pa.float64())]
-    columns = [rows.column(name) for name in names] + [pa.array([score for score, _, _ in best], pa.float64())]
+    columns = [rows.column(name) for name in names] + [array_of([score for score, _, _ in best], pa.float64())]
     if request.snippets:
         shown = Snippets(handle, bound_query(handle, request.query).bound, request.snippets)
         made = [shown.of(name, rows.column(name)) for name in request.snippets]

@@ -10,6 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from indextables.core.arrow_values import array_of
 from indextables.core.predicate import And, Or, Predicate, Search, push_down_not
 from indextables.split.query.bound import Bound, Group
 from indextables.split.query.snippet import Highlighter
@@ -45,7 +46,7 @@ class Snippets:
             }
             for snippet in made
         ]
-        return pa.array(rows, SNIPPET)
+        return array_of(rows, SNIPPET)
 
 
 def wanted_words(handle: TableHandle, request: ReadRequest) -> Bound:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from indextables.core.arrow_values import scalar_of
 from indextables.core.errors import CorruptLog
 from indextables.core.runtime.process_state import Lru, ProcessLocal
 from indextables.core.values import from_text, is_text
@@ -119,11 +120,11 @@ class _PartitionValues:
     def _typed(self, path: str, name: str, text: str | None) -> pa.Scalar:
         kind = self._types[name]
         if text is None or (text == "" and not is_text(kind)):
-            return pa.scalar(None, kind)
+            return scalar_of(None, kind)
         value: Any = from_text(text, kind)
         if value is None:
             raise CorruptLog(
                 f"table {self._url}: the partition value {name}={text!r} of {path} is no {kind}; repair the file's entry first",
                 path=path,
             )
-        return pa.scalar(value, kind)
+        return scalar_of(value, kind)
