@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from indextables import AddAction, Table
 from indextables.log.avro.schemas import FILE_ENTRY
 from state.support import as_entries, avro_bytes, many_files
 
-HEAVY = ("pyspark", "datafusion", "tantivy", "vortex")
+HEAVY = ("pyspark", "datafusion", "pandas", "tantivy", "vortex")
 _OPEN = """
 import indextables
 table = indextables.Table.open({url!r})
@@ -35,6 +37,21 @@ def a_table(where: Path, files: int) -> Path:
     return where
 
 
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    schema = pa.schema([("day", pa.date32()), ("id", pa.int64()), ("level", pa.string()), ("message", pa.string())])
+    options = {"spark.indextables.indexing.typemap.message": "text"}
+    where = tmp_path_factory.mktemp("rows") / "t"
+    table = Table.create(where, schema, partition_by=["day"], options=options)
+    for day in range(3):
+        numbers = range(1_000 * day, 1_000 * day + 1_000)
+        levels = ["ERROR" if number % 10 == 0 else "INFO" for number in numbers]
+        messages = [f"disk {number} is full" for number in numbers]
+        days = pa.array([dt.date(2026, 1, 1 + day)] * 1_000)
+        table.append(pa.table([days, list(numbers), levels, messages], schema))
+    return where
+
+
 def test_opening_and_listing_a_table_loads_nothing_heavy(tmp_path: Path) -> None:
     url = str(a_table(tmp_path / "t", 20_000))
     found = imported(_OPEN.format(url=url, files=20_000, more=""))
@@ -47,6 +64,28 @@ def test_a_filter_loads_nothing_heavy(tmp_path: Path) -> None:
     more = "assert table.files(\"day = '2'\").num_rows == 0"
     found = imported(_OPEN.format(url=url, files=10, more=more))
     assert found.isdisjoint(HEAVY), found & set(HEAVY)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "assert table.count() == 3_000",
+        "assert table.count(query='disk') == 3_000",
+        "assert table.count(\"message INDEXQUERY 'disk' OR id > 2\") == 3_000",
+        "assert table.history().num_rows == 4",
+    ],
+)
+def test_no_question_loads_pandas(rows: Path, question: str) -> None:
+    """Where pandas is installed, pyarrow loads it for some ways to make an array: a third of the time of a first answer."""
+    found = imported(f"from indextables import Table\ntable = Table.open({str(rows)!r})\n{question}")
+    assert "pandas" not in found
+    assert "pyarrow" in found, "or this measures nothing"
+
+
+def test_a_count_by_the_index_loads_no_vortex(rows: Path) -> None:
+    found = imported(f"from indextables import Table\nassert Table.open({str(rows)!r}).count(query='disk') == 3_000")
+    assert "tantivy" in found, "or this measures nothing"
+    assert "vortex" not in found
 
 
 def test_datafusion_is_loaded_for_manifests_of_others_only(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import vortex as vx
 
 from indextables.core.arrow_values import array_of_numbers, columns_of_rows
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError
@@ -27,6 +26,7 @@ from indextables.split.bundle.bundle_reader import Pages
 from indextables.split.bundle.footer import Footer, Part
 from indextables.split.bundle.native_errors import translated
 from indextables.split.rows import block_cache
+from indextables.split.rows import vortex_library as vx
 from indextables.split.rows.block_cache import BLOCK_ROWS
 from indextables.split.rows.file_window import FileWindow, ReadErrors
 from indextables.split.rows.segment_cache import is_aligned, segment_cache

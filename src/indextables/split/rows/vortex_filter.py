@@ -13,8 +13,6 @@ from __future__ import annotations
 from typing import Any, Final, assert_never
 
 import pyarrow as pa
-import vortex as vx
-import vortex.expr as ve
 
 from indextables.core.bound_texts import truncated_maximum
 from indextables.core.predicate import (
@@ -35,6 +33,7 @@ from indextables.core.predicate import (
     push_down_not,
 )
 from indextables.core.values import EPOCH, micros
+from indextables.split.rows import vortex_library as vx
 
 _LONGEST_LIST: Final = 1000
 """Values of an `IN` that Vortex gets as a list, at most: longer lists become a range."""
@@ -51,10 +50,10 @@ def _expression(predicate: Predicate) -> Any:
     match predicate:
         case And():
             parts = [part for child in predicate.children if (part := _expression(child)) is not None]
-            return ve.and_collect(parts) if parts else None
+            return vx.expr.and_collect(parts) if parts else None
         case Or():
             parts = [_expression(child) for child in predicate.children]
-            return None if not parts or any(part is None for part in parts) else ve.or_collect(parts)
+            return None if not parts or any(part is None for part in parts) else vx.expr.or_collect(parts)
         case Not() | Constant() | Search():
             return None
         case Comparison() | In() | Like() | IsNull() | IsNotNull():
@@ -66,9 +65,17 @@ def _expression(predicate: Predicate) -> Any:
 def _leaf(leaf: Leaf) -> Any:
     match leaf:
         case IsNull():
-            return ve.is_null(ve.column(leaf.column.name)) if _literal_type(leaf.column.type) is not None else None
+            return (
+                vx.expr.is_null(vx.expr.column(leaf.column.name))
+                if _literal_type(leaf.column.type) is not None
+                else None
+            )
         case IsNotNull():
-            return ve.is_not_null(ve.column(leaf.column.name)) if _literal_type(leaf.column.type) is not None else None
+            return (
+                vx.expr.is_not_null(vx.expr.column(leaf.column.name))
+                if _literal_type(leaf.column.type) is not None
+                else None
+            )
         case Comparison():
             return _comparison(leaf)
         case In():
@@ -83,7 +90,7 @@ def _comparison(leaf: Comparison) -> Any:
     value = _literal(leaf.column, leaf.value.value)
     if value is None:
         return None
-    column = ve.column(leaf.column.name)
+    column = vx.expr.column(leaf.column.name)
     match leaf.op:
         case "=" | "<=>":
             return column == value
@@ -105,13 +112,13 @@ def _in(leaf: In) -> Any:
     form = _literal_type(leaf.column.type)
     if form is None or not leaf.values:
         return None
-    column = ve.column(leaf.column.name)
+    column = vx.expr.column(leaf.column.name)
     values = [_stored_value(value.value, leaf.column.type) for value in leaf.values]
     if any(isinstance(value, str) and len(value) > _LONGEST_TEXT for value in values):
         return None
     if len(values) <= _LONGEST_LIST:
-        return ve.in_list(column, ve.literal(vx.list_(form), values))
-    return (column >= ve.literal(form, min(values))) & (column <= ve.literal(form, max(values)))
+        return vx.expr.in_list(column, vx.expr.literal(vx.list_(form), values))
+    return (column >= vx.expr.literal(form, min(values))) & (column <= vx.expr.literal(form, max(values)))
 
 
 def _like(leaf: Like) -> Any:
@@ -122,22 +129,22 @@ def _like(leaf: Like) -> Any:
         return None
     start = parts[0][:_LONGEST_TEXT]
     if len(parts) == 1 and start == parts[0]:
-        return ve.column(leaf.column.name) == ve.literal(vx.utf8(), start)
+        return vx.expr.column(leaf.column.name) == vx.expr.literal(vx.utf8(), start)
     assert len(parts) == 1 or isinstance(parts[1], Wildcard)
     return _between(leaf.column, start, truncated_maximum(start + "\0", len(start)))
 
 
 def _between(column: Column, low: str, high: str | None) -> Any:
-    values = ve.column(column.name)
-    above = values >= ve.literal(vx.utf8(), low)
-    return above if high is None else above & (values < ve.literal(vx.utf8(), high))
+    values = vx.expr.column(column.name)
+    above = values >= vx.expr.literal(vx.utf8(), low)
+    return above if high is None else above & (values < vx.expr.literal(vx.utf8(), high))
 
 
 def _literal(column: Column, value: Any) -> Any:
     form = _literal_type(column.type)
     if form is None or (isinstance(value, str) and len(value) > _LONGEST_TEXT):
         return None
-    return ve.literal(form, _stored_value(value, column.type))
+    return vx.expr.literal(form, _stored_value(value, column.type))
 
 
 def _literal_type(arrow: pa.DataType) -> Any:
