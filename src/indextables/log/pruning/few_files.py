@@ -7,12 +7,14 @@ calls: twice the time that finding one row in the right file takes.
 
 from __future__ import annotations
 
+import datetime as dt
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from indextables.core.arrow_values import array_of
 from indextables.core.predicate import Column, ColumnBounds, Predicate, VectorBounds, VectorValues, plainly_may_match
 
 MOST_FILES: Final = 64
@@ -72,7 +74,7 @@ def prune_few(
         return files
     if not kept or kept[-1] - kept[0] + 1 == len(kept):
         return files.slice(kept[0] if kept else 0, len(kept))
-    return files.take(kept)
+    return files.take(array_of(kept, pa.int64()))
 
 
 def _plain(vectors: Vectors, length: int) -> _Facts:
@@ -84,7 +86,15 @@ def _plain(vectors: Vectors, length: int) -> _Facts:
     if low is None or high is None:
         return [_NOTHING] * length
     try:
-        lows, highs = low.to_pylist(), high.to_pylist()
+        lows, highs = _python_values(low), _python_values(high)
     except (OverflowError, ValueError):  # a year that Python does not have
         return [_NOTHING] * length
     return [ColumnBounds(*pair) for pair in zip(lows, highs, strict=True)]
+
+
+def _python_values(values: pa.Array) -> list[Any]:
+    """Values as Python has them, moments with a zone in UTC: pyarrow loads pandas to make any other."""
+    kind = values.type
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        return list(values.to_pylist())
+    return [moment and moment.replace(tzinfo=dt.UTC) for moment in values.view(pa.timestamp(kind.unit)).to_pylist()]

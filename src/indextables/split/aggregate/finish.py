@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from indextables.core.aggregate import Aggregate, Key, Metric, Ranges
 from indextables.core.arrow_values import array_of, empty_table
 from indextables.core.errors import QueryError
+from indextables.split.aggregate.arrow_groups import grouped, sorted_by
 from indextables.split.aggregate.exact_inputs import (
     FLOAT_LOW_BITS,
     INFINITE_EXPONENT,
@@ -55,16 +56,14 @@ def finished(aggregate: Aggregate, partial: Partial | None) -> pa.Table:
 
 
 def _sorted(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
+    return sorted_by(table, names).combine_chunks()
 
 
 def _listed(extra: pa.Table, names: list[str]) -> pa.Table:
     """A group's extra keys in one row: how many there are, or what belongs to each."""
-    grouped = extra.group_by(names, use_threads=False)
     others = [name for name in extra.column_names if name not in names]
-    return grouped.aggregate(
-        [(EXTRA, "count"), *((name, "list") for name in others if extra.num_columns > len(names) + 1)]
-    )
+    lists = [(name, "list", f"{name}_list") for name in others if extra.num_columns > len(names) + 1]
+    return grouped(extra, names, [(EXTRA, "count", f"{EXTRA}_count"), *lists])
 
 
 def _key(key: Key, values: Any) -> Any:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.aggregate import Aggregate, Metric
+from indextables.split.aggregate.arrow_groups import grouped
 from indextables.split.aggregate.exact_inputs import float_parts, input_values, key_values, one_zero, ordered
 from indextables.split.aggregate.exact_sums import MOST_ROWS, double_sums, whole_sums
 from indextables.split.aggregate.group_codes import GroupCodes, different_values, has_nulls
@@ -198,7 +199,4 @@ def _sums(number: int, groups: GroupCodes, values: Any) -> dict[str, Any]:
 
 
 def _grouped(data: pa.Table, keys: list[str], wanted: list[tuple[str, str]]) -> pa.Table:
-    asked: list[Any] = [([], function) if function == "count_all" else (name, function) for name, function in wanted]
-    made = data.group_by(keys, use_threads=False).aggregate(asked)
-    names = ["count_all" if function == "count_all" else f"{name}_{function}" for name, function in wanted]
-    return pa.table([made.column(name) for name in [*keys, *names]], names=[*keys, *(name for name, _ in wanted)])
+    return grouped(data, keys, [(name, function, name) for name, function in wanted])
