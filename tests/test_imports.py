@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,10 +25,11 @@ assert table.files().num_rows == {files}
 
 
 def imported(code: str) -> set[str]:
-    """The packages that Python imports while it runs, by its own account."""
+    """The packages that Python imports while it runs, by its own account, and those that are there in the end."""
+    code += "\nimport sys\nprint(*sys.modules, sep='\\n')"
     done = subprocess.run([sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, check=True)
     lines = [line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
-    return {line.split(".")[0] for line in lines}
+    return {line.split(".")[0] for line in [*lines, *done.stdout.splitlines()]}
 
 
 def a_table(where: Path, files: int) -> Path:
@@ -40,6 +42,7 @@ def a_table(where: Path, files: int) -> Path:
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     schema = pa.schema([("day", pa.date32()), ("id", pa.int64()), ("level", pa.string()), ("message", pa.string())])
+    schema = schema.append(pa.field("at", pa.timestamp("us", "UTC"))).append(pa.field("price", pa.decimal128(9, 2)))
     options = {"spark.indextables.indexing.typemap.message": "text"}
     where = tmp_path_factory.mktemp("rows") / "t"
     table = Table.create(where, schema, partition_by=["day"], options=options)
@@ -48,7 +51,9 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
         levels = ["ERROR" if number % 10 == 0 else "INFO" for number in numbers]
         messages = [f"disk {number} is full" for number in numbers]
         days = pa.array([dt.date(2026, 1, 1 + day)] * 1_000)
-        table.append(pa.table([days, list(numbers), levels, messages], schema))
+        moments = [dt.datetime(2026, 1, 1 + day, tzinfo=dt.UTC)] * 1_000
+        prices = pa.array([Decimal(number) / 4 for number in numbers], pa.decimal128(9, 2))
+        table.append(pa.table([days, list(numbers), levels, messages, moments, prices], schema))
     return where
 
 
@@ -69,9 +74,24 @@ def test_a_filter_loads_nothing_heavy(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "question",
     [
+        "assert table.search('disk 7', limit=3).num_rows == 3",
+        "assert table.search('disk 7', limit=3, snippets=['message']).num_rows == 3",
         "assert table.count() == 3_000",
         "assert table.count(query='disk') == 3_000",
+        "assert table.count(\"level = 'ERROR'\") == 300",
         "assert table.count(\"message INDEXQUERY 'disk' OR id > 2\") == 3_000",
+        "assert table.scan(where='id = 7').read_all().num_rows == 1",
+        "assert table.scan(where='id IN (7, 9, 2000)').read_all().num_rows == 3",
+        "assert table.scan(where=\"day = DATE '2026-01-02'\", columns=['id']).read_all().num_rows == 1_000",
+        "assert table.scan(where=\"at >= TIMESTAMP '2026-01-03 00:00:00Z'\").read_all().num_rows == 1_000",
+        "assert table.scan(where='price > 500 AND price < 500.5').read_all().num_rows == 1",
+        "assert table.scan(query='disk').read_all().num_rows == 3_000",
+        "assert table.scan(limit=3).read_all().num_rows == 3",
+        "assert table.aggregate(by=['level']).num_rows == 2",
+        "assert table.aggregate(metrics={'s': 'sum(id)', 'a': 'avg(id)'}).num_rows == 1",
+        "assert table.aggregate(by=['day'], metrics={'s': 'sum(price)', 'm': 'max(at)', 'd': 'distinct(level)'}).num_rows == 3",
+        "assert table.changes(0).adds.num_rows == 3",
+        "assert table.refresh().version == 3",
         "assert table.history().num_rows == 4",
     ],
 )

@@ -9,7 +9,7 @@ stored_types.py   Arrow type ⇄ type in the row store
 vortex_filter.py  predicate → filter that Vortex may apply without losing a row
 file_window.py    a Vortex file inside of a bundle, as Vortex reads it
 segment_cache.py  Vortex's caches of compressed segments
-vortex_library.py Vortex, loaded when the first row is read
+vortex_library.py Vortex's native library, loaded when the first row is read
 block_cache.py    compressed blocks of rows that stay in memory
 projection.py     ColumnAdapter: stored columns → columns of the table, with constants and later columns
 """
