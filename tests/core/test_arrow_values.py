@@ -216,17 +216,21 @@ def test_constants_are_what_their_names_say() -> None:
     assert ZERO_FLOAT_SCALAR.equals(pa.scalar(0.0))
 
 
-def test_texts_that_are_too_long_for_their_offsets_are_left_to_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces that say that they are longer than they are stand for two gigabytes."""
-    from indextables.core import arrow_values
+@pytest.mark.parametrize("length", [0, 2, 1 << 30])
+@pytest.mark.parametrize("times", [1, 2, 200])
+def test_texts_that_count_their_length_in_another_way_are_left_to_arrow(length: int, times: int) -> None:
+    """A text of two gigabytes is one of them, without taking two gigabytes."""
 
-    class Long(bytes):
+    class Text(str):
+        __slots__ = ()
+
         def __len__(self) -> int:
-            return 1 << 30
+            return length
 
-    for pieces in ([Long()] * 2, [Long()] * 200):
-        assert arrow_values._offsets(pieces, "i") is None
-        assert arrow_values._offsets(pieces, "q") is not None
+    for kind in (pa.string(), pa.large_string()):
+        made = array_of([Text("a")] * times, kind)
+        made.validate(full=True)
+        assert made.to_pylist() == ["a"] * times
 
 
 _FRESH = """

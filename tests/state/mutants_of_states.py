@@ -222,7 +222,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a-hash-is-proof-of-death",
         "log/state/tombstone_filter.py",
-        "            hidden[maybe] = same.to_numpy(zero_copy_only=False)\n",
+        "            hidden[maybe] = numpy_of(same)\n",
         "            hidden[maybe] = True\n",
         ("test_tombstone_filter.py::test_paths_that_end_alike",),
     ),

@@ -195,10 +195,14 @@ def _booleans(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
 
 def _texts(values: Sequence[Any], kind: pa.DataType, *, code: str) -> pa.Array | None:
     """Texts as UTF-8. `code` is the type of an offset in Python's `array`."""
-    types, values, validity = _without_nulls(values, "")
-    if not types <= {str}:
-        return None
-    text = "".join(values)
+    validity = None
+    try:
+        text = "".join(values)
+    except TypeError:  # not all values are texts
+        types, values, validity = _without_nulls(values, "")
+        if not types <= {str}:
+            return None
+        text = "".join(values)
     try:
         data = text.encode()
     except UnicodeEncodeError:
@@ -215,22 +219,22 @@ def _bytes(values: Sequence[Any], kind: pa.DataType, *, code: str) -> pa.Array |
 def _joined(
     pieces: Sequence[Any], data: bytes, kind: pa.DataType, code: str, validity: pa.Buffer | None
 ) -> pa.Array | None:
-    """Texts or bytes that lie one after the other in `data`."""
+    """Texts or bytes that lie one after the other in `data`; None for a text whose class counts its length in another way."""
     offsets = _offsets(pieces, code)
-    if offsets is None:
+    if offsets is None or offsets[-1] != len(data):
         return None
-    return pa.Array.from_buffers(kind, len(pieces), [validity, offsets, pa.py_buffer(data)])
+    return pa.Array.from_buffers(kind, len(pieces), [validity, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
-def _offsets(pieces: Sequence[Any], code: str) -> pa.Buffer | None:
+def _offsets(pieces: Sequence[Any], code: str) -> Any:
     """Where each piece begins and the last one ends; None if that is too far for the type of the offsets."""
     if len(pieces) < _MANY_PIECES:
         try:
-            return pa.py_buffer(array(code, accumulate(map(len, pieces), initial=0)))
+            return array(code, accumulate(map(len, pieces), initial=0))
         except OverflowError:
             return None
     ends = np.cumsum(np.fromiter(chain((0,), map(len, pieces)), np.int64, len(pieces) + 1))
-    return pa.py_buffer(ends.astype(code)) if ends[-1] <= np.iinfo(code).max else None
+    return ends.astype(code) if ends[-1] <= np.iinfo(code).max else None
 
 
 def _structs(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
@@ -249,7 +253,7 @@ def _lists(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
     if offsets is None:
         return None
     elements = array_of(list(chain.from_iterable(values)), kind.value_type)
-    return pa.Array.from_buffers(kind, len(values), [validity, offsets], children=[elements])
+    return pa.Array.from_buffers(kind, len(values), [validity, pa.py_buffer(offsets)], children=[elements])
 
 
 def _maps(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
@@ -263,7 +267,7 @@ def _maps(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
         return None
     sides = [array_of([pair[side] for pair in pairs], field.type) for side, field in enumerate(_map_fields(kind))]
     entries = pa.StructArray.from_arrays(sides, fields=_map_fields(kind))
-    return pa.Array.from_buffers(kind, len(values), [validity, offsets], children=[entries])
+    return pa.Array.from_buffers(kind, len(values), [validity, pa.py_buffer(offsets)], children=[entries])
 
 
 def _map_fields(kind: pa.DataType) -> list[pa.Field]:
