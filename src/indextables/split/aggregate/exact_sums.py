@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import ZERO_FLOAT_SCALAR, numpy_of
 from indextables.split.aggregate.exact_inputs import LOW_BITS, MANTISSA_BITS, whole
 from indextables.split.aggregate.group_codes import Codes, GroupCodes
 
@@ -46,7 +47,7 @@ def whole_sums(groups: GroupCodes, values: Any) -> tuple[Codes, Codes]:
 
 def double_sums(groups: GroupCodes, values: Any) -> list[Doubles] | None:
     """Doubles whose sum is the sum of each group, one array a layer; nulls count as 0. None where that cannot be done."""
-    numbers = (pc.fill_null(values, 0.0) if values.null_count else values).to_numpy(zero_copy_only=False)
+    numbers = numpy_of(pc.fill_null(values, ZERO_FLOAT_SCALAR) if values.null_count else values)
     numbers = numbers.astype(np.float64, copy=False)
     largest = max(float(numbers.max()), -float(numbers.min()))
     if not largest < _LARGEST:  # also where a number is NaN

@@ -16,6 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of_numbers, numpy_of, scalar_of
+from indextables.split.aggregate.arrow_groups import grouped, sorted_by
+
 Codes = npt.NDArray[np.int64]
 
 _MOST_CELLS: Final = 1 << 20
@@ -41,12 +44,12 @@ class GroupCodes:
         """The groups of rows with these keys, of which there is at least one, and at least one row."""
         (codes, first), *others = [_encoded(values) for values in keys.values()]
         codes, places = _without_gaps(codes, len(first))
-        chosen = [first.take(pa.array(places))]
+        chosen = [first.take(array_of_numbers(places))]
         for numbers, dictionary in others:
             codes, places = _without_gaps(codes * len(dictionary) + numbers, len(places) * len(dictionary))
             groups, values = np.divmod(places, len(dictionary))
-            chosen = [each.take(pa.array(groups)) for each in chosen]
-            chosen.append(dictionary.take(pa.array(values)))
+            chosen = [each.take(array_of_numbers(groups)) for each in chosen]
+            chosen.append(dictionary.take(array_of_numbers(values)))
         return cls(dict(zip(keys, chosen, strict=True)), codes, len(places), rows)
 
     @classmethod
@@ -77,9 +80,8 @@ class GroupCodes:
     def _arrow(self, values: pa.Array, function: str) -> pa.Array:
         if self.codes is None:
             return pa.repeat(pc.call_function(function, [values]), 1)
-        data = pa.table({"c": pa.array(self.codes), "v": values})
-        found = data.group_by("c", use_threads=False).aggregate([("v", function)])
-        return found.sort_by("c").column(f"v_{function}").combine_chunks()
+        found = grouped(pa.table({"c": array_of_numbers(self.codes), "v": values}), ["c"], [("v", function, "found")])
+        return sorted_by(found, ["c"]).column("found").combine_chunks()
 
 
 def different_values(values: Any) -> pa.Array:
@@ -87,13 +89,13 @@ def different_values(values: Any) -> pa.Array:
     if pa.types.is_signed_integer(values.type) and len(values) and not values.null_count:
         least, greatest = (end.as_py() for end in pc.min_max(values).values())
         if greatest - least < _MOST_GAPS * len(values):
-            numbers = np.concatenate([chunk.to_numpy() for chunk in _chunks(values)]).astype(np.int64, copy=False)
+            numbers = np.concatenate([numpy_of(chunk) for chunk in _chunks(values)]).astype(np.int64, copy=False)
             found = np.zeros(greatest - least + 1, np.bool_)
             found[numbers - least] = True
-            return pa.array(np.flatnonzero(found) + least).cast(values.type)
+            return array_of_numbers(np.flatnonzero(found) + least).cast(values.type)
     if isinstance(values, pa.DictionaryArray):
         numbers, dictionary = _encoded(values)
-        return dictionary.take(pa.array(np.flatnonzero(np.bincount(numbers, minlength=len(dictionary)))))
+        return dictionary.take(array_of_numbers(np.flatnonzero(np.bincount(numbers, minlength=len(dictionary)))))
     return pc.unique(values)
 
 
@@ -111,12 +113,12 @@ def _encoded(values: Any) -> tuple[Codes, pa.Array]:
     """A number for each value, and what each number stands for: different values, of which one may be null."""
     if not isinstance(values, pa.DictionaryArray):
         encoded = values.dictionary_encode(null_encoding="encode")
-        return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary
+        return numpy_of(encoded.indices).astype(np.int64), encoded.dictionary
     # a dictionary may have a value twice, where it was put together, and values may be null beside it
     known = pa.concat_arrays([values.dictionary, pa.nulls(1, values.type.value_type)])
-    places = pc.fill_null(values.indices, len(values.dictionary)).to_numpy(zero_copy_only=False)
+    places = numpy_of(pc.fill_null(values.indices, scalar_of(len(values.dictionary), values.indices.type)))
     once = known.dictionary_encode(null_encoding="encode")
-    return once.indices.to_numpy(zero_copy_only=False).astype(np.int64)[places], once.dictionary
+    return numpy_of(once.indices).astype(np.int64)[places], once.dictionary
 
 
 def _without_gaps(codes: Codes, cells: int) -> tuple[Codes, Codes]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.aggregate import Aggregate, Metric
+from indextables.core.arrow_values import array_of_numbers, numpy_of
 from indextables.split.aggregate.arrow_groups import grouped
 from indextables.split.aggregate.exact_inputs import float_parts, input_values, key_values, one_zero, ordered
 from indextables.split.aggregate.exact_sums import MOST_ROWS, double_sums, whole_sums
@@ -112,15 +113,15 @@ def partial_of(aggregate: Aggregate, rows: pa.RecordBatch) -> Partial:
         return whole
     keys = dict(zip(key_names(aggregate), [key_values(key, rows) for key in aggregate.keys], strict=False))
     groups = GroupCodes.of(keys, rows.num_rows) if keys else GroupCodes.one(NO_KEY, rows.num_rows)
-    made: dict[str, Any] = {ROWS: pa.array(groups.count())}
+    made: dict[str, Any] = {ROWS: array_of_numbers(groups.count())}
     extras: list[pa.Table] = []
     for number, metric in enumerate(aggregate.metrics):
         if metric.column is None:
             continue
         values = input_values(metric.column, rows)
         if metric.function in {"count", "sum", "avg"}:
-            valid = pc.is_valid(values).to_numpy(zero_copy_only=False) if has_nulls(values) else None
-            made[f"{number}count"] = pa.array(groups.count(valid))
+            valid = numpy_of(pc.is_valid(values)) if has_nulls(values) else None
+            made[f"{number}count"] = array_of_numbers(groups.count(valid))
         if metric.function in {"min", "max"}:
             made[f"{number}{metric.function}"] = groups.extreme(ordered(values), metric.function)
         elif has_extra(metric):
@@ -177,7 +178,7 @@ def _extra(metric: Metric, keys: dict[str, Any], groups: GroupCodes, values: Any
         return _grouped(data, [*every, EXTRA], [("high", "sum"), ("low", "sum")])
     made = []
     for layer in layers or [np.zeros(groups.groups)]:
-        exponents, (high, low) = float_parts(pa.array(layer))
+        exponents, (high, low) = float_parts(array_of_numbers(layer))
         made.append(pa.table({**groups.keys, EXTRA: exponents, "high": high, "low": low}))
     return pa.concat_tables(made)
 
@@ -195,7 +196,7 @@ def _sums(number: int, groups: GroupCodes, values: Any) -> dict[str, Any]:
         total = values.cast(pa.decimal256(_DECIMAL_DIGITS, values.type.scale))
         return {f"{number}total": groups.total(total)}
     high, low = whole_sums(groups, values)
-    return {f"{number}high": pa.array(high), f"{number}low": pa.array(low)}
+    return {f"{number}high": array_of_numbers(high), f"{number}low": array_of_numbers(low)}
 
 
 def _grouped(data: pa.Table, keys: list[str], wanted: list[tuple[str, str]]) -> pa.Table:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-import vortex as vx
-
 from indextables.core.runtime.memory import LEAST_CACHE_BYTES, cache_bytes
 from indextables.core.runtime.process_state import Lru, ProcessLocal
 from indextables.split.bundle.footer import Part
+from indextables.split.rows import vortex_library as vx
 
 _KEPT_READS: Final = 4
 """Bytes in memory for each byte of a segment that is kept, at worst about so many. Vortex reads up to 16 MiB at once, and all of
@@ -26,7 +25,7 @@ others."""
 def segment_cache(*, mapped: bool = False) -> Any:
     """The cache for segments of files that are mapped, or for those of files that are read."""
     most = cache_bytes() if mapped else max(cache_bytes() // _KEPT_READS, LEAST_CACHE_BYTES)
-    return _SEGMENTS.value.get_or_load("mapped" if mapped else "read", partial(vx.SegmentCache, most))
+    return _SEGMENTS.value.get_or_load("mapped" if mapped else "read", lambda: vx.SegmentCache(most))
 
 
 def is_aligned(part: Part) -> bool:

@@ -83,20 +83,29 @@ def _library() -> Any:
 
 
 def _load() -> Any:
-    """The native library, which can be loaded only once. So whoever imports `vortex` in another thread waits meanwhile."""
-    with _bootstrap._ModuleLockManager(_PACKAGE):  # type: ignore[attr-defined]  # noqa: SLF001 - Python's lock for an import
-        if _PACKAGE not in sys.modules and _NATIVE not in sys.modules:
-            package = find_spec(_PACKAGE)
-            place = None if package is None else PathFinder.find_spec(_NATIVE, package.submodule_search_locations)
-            if place is not None and place.loader is not None:
-                library = module_from_spec(place)
-                place.loader.exec_module(library)
-                sys.modules[_NATIVE] = library
-        if _NATIVE in sys.modules:
-            return sys.modules[_NATIVE]
+    """The native library, alone where that is possible, else as the package imports it."""
+    lock = getattr(
+        _bootstrap, "_ModuleLockManager", None
+    )  # Python's lock for an import, which a later release may not have
+    if lock is not None:
+        with lock(_PACKAGE):
+            if _PACKAGE not in sys.modules and _NATIVE not in sys.modules:
+                _load_alone()
+            if _NATIVE in sys.modules:
+                return sys.modules[_NATIVE]
     import vortex
 
     return vortex._lib  # noqa: SLF001 - the library itself
+
+
+def _load_alone() -> None:
+    """Load the native library, which can be loaded only once: whoever imports `vortex` in another thread has to wait meanwhile."""
+    package = find_spec(_PACKAGE)
+    place = None if package is None else PathFinder.find_spec(_NATIVE, package.submodule_search_locations)
+    if place is not None and place.loader is not None:
+        library = module_from_spec(place)
+        place.loader.exec_module(library)
+        sys.modules[_NATIVE] = library
 
 
 __all__ = [
