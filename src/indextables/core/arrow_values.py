@@ -262,7 +262,7 @@ def _maps(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
     offsets = _offsets(values, "i") if types in ({dict}, {list}, set()) else None
     if offsets is None:
         return None
-    pairs = list(chain.from_iterable(value.items() if types == {dict} else value for value in values))
+    pairs = list(chain.from_iterable(value.items() if type(value) is dict else value for value in values))
     if any(type(pair) is not tuple or len(pair) != 2 or pair[0] is None for pair in pairs):
         return None
     sides = [array_of([pair[side] for pair in pairs], field.type) for side, field in enumerate(_map_fields(kind))]

@@ -99,6 +99,11 @@ def different_values(values: Any) -> pa.Array:
     return pc.unique(values)
 
 
+def plain(values: Any) -> Any:
+    """Values without a dictionary."""
+    return values.cast(values.type.value_type) if isinstance(values, pa.DictionaryArray) else values
+
+
 def has_nulls(values: Any) -> bool:
     """Whether some value is null. The dictionary of a column may have a null too."""
     return bool(values.null_count) or (isinstance(values, pa.DictionaryArray) and bool(values.dictionary.null_count))

@@ -20,7 +20,7 @@ from indextables.core.arrow_values import array_of_numbers, numpy_of
 from indextables.split.aggregate.arrow_groups import grouped
 from indextables.split.aggregate.exact_inputs import float_parts, input_values, key_values, one_zero, ordered
 from indextables.split.aggregate.exact_sums import MOST_ROWS, double_sums, whole_sums
-from indextables.split.aggregate.group_codes import GroupCodes, different_values, has_nulls
+from indextables.split.aggregate.group_codes import GroupCodes, different_values, has_nulls, plain
 
 ROWS: Final = "rows"
 EXTRA: Final = "extra"
@@ -173,7 +173,7 @@ def _extra(metric: Metric, keys: dict[str, Any], groups: GroupCodes, values: Any
     layers = double_sums(groups, values)
     if layers is None:
         exponents, (high, low) = float_parts(values)
-        every = keys or {NO_KEY: pa.nulls(len(values), pa.int8())}
+        every = {name: plain(key) for name, key in keys.items()} or {NO_KEY: pa.nulls(len(values), pa.int8())}
         data = pa.table({**every, EXTRA: exponents, "high": high, "low": low})
         return _grouped(data, [*every, EXTRA], [("high", "sum"), ("low", "sum")])
     made = []

@@ -99,7 +99,7 @@ def _load() -> Any:
 
 
 def _load_alone() -> None:
-    """Load the native library, which can be loaded only once: whoever imports `vortex` in another thread has to wait meanwhile."""
+    """Load the native library, which can be loaded only once: another thread that imports `vortex` has to wait meanwhile."""
     package = find_spec(_PACKAGE)
     place = None if package is None else PathFinder.find_spec(_NATIVE, package.submodule_search_locations)
     if place is not None and place.loader is not None:
