@@ -56,8 +56,23 @@ def make(
     return key, seal(directory / key, schema, parts, **more)
 
 
+class SettledStore(LocalStore):
+    """A local store whose files count as settled once they are written: they are mapped, or kept open and read."""
+
+    def __init__(self, directory: Path, *, mapped: bool = True) -> None:
+        super().__init__(directory)
+        self._mapped = mapped
+
+    def open_file(self, key: str) -> OpenFile:
+        super().open_file(key)
+        return self.file_type(f"{self.root}/{key}", settled_ms=-1_000_000, is_local_disk=lambda *_: self._mapped)
+
+    file_type = OpenFile
+
+
 def open_rows(directory: Path | Store, key: str, sealed: Sealed | None = None) -> Rows:
-    store = LocalStore(directory) if isinstance(directory, Path) else directory
+    """The rows of a bundle. A file in a directory is mapped, as most files are that were not written just now."""
+    store = SettledStore(directory) if isinstance(directory, Path) else directory
     known = {} if sealed is None else {"size": sealed.size, "footer_start": sealed.footer_start}
     footer = read_footer(store, key, **known)
     return Rows(Pages(store, key, footer), footer, key)
@@ -94,17 +109,3 @@ def assert_same(found: pa.Table, expected: pa.Table) -> None:
     assert found.num_rows == expected.num_rows
     for name in expected.schema.names:
         assert exact(found.column(name)) == exact(expected.column(name)), name
-
-
-class SettledStore(LocalStore):
-    """A local store whose files count as settled once they are written: they are mapped, or kept open and read."""
-
-    def __init__(self, directory: Path, *, mapped: bool = True) -> None:
-        super().__init__(directory)
-        self._mapped = mapped
-
-    def open_file(self, key: str) -> OpenFile:
-        super().open_file(key)
-        return self.file_type(f"{self.root}/{key}", settled_ms=-1_000_000, is_local_disk=lambda *_: self._mapped)
-
-    file_type = OpenFile

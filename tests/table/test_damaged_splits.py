@@ -75,9 +75,13 @@ class Broken:
         place = {"cache.disk.enabled": False} if cache is None else {"cache.disk.directory": str(cache)}
         return Table.open(self.folder / "table", options=place)
 
-    def damage(self, data: bytes, number: int) -> None:
+    def write(self, data: bytes) -> None:
+        """Put another file in the place of the split: a file that may be mapped is never written to."""
         self.path.with_name("new").write_bytes(data)
-        self.path.with_name("new").replace(self.path)  # a file that may be mapped is replaced, and never written to
+        self.path.with_name("new").replace(self.path)
+
+    def damage(self, data: bytes, number: int) -> None:
+        self.write(data)
         table = self.fresh(self.folder / f"cache{number}" if number % 2 else None)
         for name in random.Random(number).sample(sorted(ASKED), 4):
             try:
@@ -123,7 +127,7 @@ def trials(broken: Broken, seeds: range) -> None:
     assert sum(count for (_, right), count in broken.outcomes.items() if right) > 0, (
         "what is damaged is not always needed"
     )
-    broken.path.write_bytes(broken.whole)
+    broken.write(broken.whole)
     assert {name: ask(broken.fresh(None)) for name, ask in ASKED.items()} == broken.right
 
 
