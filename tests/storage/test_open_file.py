@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
 
+from forked import true_in_child
 from indextables.core.errors import InvalidKey, ObjectNotFound
 from indextables.storage.local import LocalStore
 from indextables.storage.open_file import SETTLED_MS, OpenFile, file_system, on_local_disk
@@ -33,6 +35,15 @@ def test_ranges(path: Path, mapped: bool) -> None:
     assert file.read(7, 7) == b""
     assert file.read(len(DATA) - 3, len(DATA) + 10) == DATA[-3:], "the file ends there"
     assert file.read(5, 300).readonly
+
+
+def test_a_process_whose_addresses_are_limited(path: Path) -> None:
+    def is_read() -> bool:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 45, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        file = OpenFile(str(path), settled_ms=AT_ONCE, is_local_disk=lambda *_: True)
+        return not file.is_mapped and file.read(3, 9) == DATA[3:9]
+
+    assert true_in_child(is_read)
 
 
 def test_an_empty_file(path: Path) -> None:

@@ -8,7 +8,8 @@ the answer for the bytes that were just read: the name still leads to this file,
 
 A file that is cut short while somebody looks at its map ends the process, and so does a disk that fails then. Only files that are
 never changed once they have their name may be opened here. Their bytes should be read once through the store first, which turns
-a disk that fails into an error. On file systems behind a network nothing is mapped.
+a disk that fails into an error. On file systems behind a network nothing is mapped, nor in a process whose addresses are limited
+(`ulimit -v`).
 """
 
 # ruff: noqa: PTH116 - paths are text here, as in local.py
@@ -18,6 +19,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -96,6 +98,8 @@ class OpenFile:
             return False
 
     def _mapped(self, fd: int) -> memoryview | None:
+        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+            return None  # maps would take what the process may have for its memory
         try:
             return memoryview(mmap.mmap(fd, self._state[2], access=mmap.ACCESS_READ))
         except (OSError, ValueError):  # no more maps, or the file is shorter by now, or empty: reads say more
