@@ -93,9 +93,10 @@ def _keys(spark: Any) -> None:
 def install_seconds(data: Path, class_files: Path) -> tuple[float, float]:
     """Seconds of `install` in a JVM of its own that has answered a question before, and of a second `install` there.
 
-    Class files come from the directory, or go there.
+    Class files come from the directory, or go there, and so does the bytecode of Python, which an installed package has.
     """
     os.environ["XDG_CACHE_HOME"] = str(class_files)
+    sys.dont_write_bytecode, sys.pycache_prefix = False, str(class_files / "python")
     spark = _started(data)
     _keys(spark)
     _timed_other(spark)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
@@ -105,7 +106,7 @@ def arrow_memory(spark: SparkSession) -> int:
 def both(spark: SparkSession, url: str, ask: Callable[[DataFrame], DataFrame]) -> list[Any]:
     """The answer by columns, after it was compared with the answer by rows."""
     columns, plain = ask(loaded(spark, url, True)), ask(loaded(spark, url, False))
-    found = columns.collect()
+    found: list[Any] = columns.collect()
     assert found == plain.collect()
     assert "ColumnarToRow" in executed_plan(columns)  # adaptive execution decides while the query runs
     assert "ColumnarToRow" not in executed_plan(plain)
@@ -138,6 +139,20 @@ QUESTIONS: dict[str, Callable[[DataFrame], DataFrame]] = {
         sql.udf(lambda word, day: f"{word} {day}", "string")("word", "day").alias("said"), "id"
     ),
 }
+
+
+def test_columns_beside_a_function_of_pandas(spark: SparkSession, url: str) -> None:
+    """Spark keeps columns of Arrow beside batches that a function has not answered yet, so they must not be filled again."""
+
+    def double(numbers: pd.Series) -> pd.Series:
+        return numbers * 2
+
+    doubled: Any = sql.pandas_udf(double, "bigint")
+    df = loaded(spark, url, True).select("id", "word", doubled("id").alias("twice")).where("twice >= 0")
+    wrong = df.where("twice <> 2 * id OR (word IS NULL) <> ((id + 10) % 7 = 0) OR length(word) <> 4 * (id % 3)")
+    assert wrong.count() == 0
+    assert df.agg(sql.count("id"), sql.countDistinct("id")).collect() == [(ROWS + 1_000, ROWS + 1_000)]
+    assert arrow_memory(spark) == 0
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -225,7 +240,7 @@ def test_a_spark_without_the_classes_gets_rows(
     monkeypatch.setattr(classes, "compile_sources", compiled)
     with caplog.at_level(logging.WARNING):
         assert classes.compiled_for(None, None, None, classes.sources()) == {"indextables/Python.class": b"x"}
-    assert asked[0] - asked[1] == {"ColumnFactory.java", "ColumnReader.java"}
+    assert asked[0] - asked[1] == {"Column.java", "ColumnFactory.java", "ColumnReader.java"}
     assert "no ArrowPythonRunner" in caplog.text
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from indextables.core.options import Options
 from indextables.log.file_entries import FILE_SCHEMA
-from indextables.table.distributed.task_packing import packs, unpacked
+from indextables.table.distributed.task_packing import name_of, packs, unpacked
 
 pytestmark = pytest.mark.spark
 
@@ -69,3 +69,16 @@ def test_a_large_table_is_packed_once() -> None:
     assert packs(files([10 * MB] * 20_000), Options(), None, False) is not first, "another table"
     assert packs(table, Options(), None, True) != first, "another question"
     assert packs(table, Options(), None, False) == first
+
+
+def test_kept_tasks_have_a_name_that_others_do_not_have() -> None:
+    table = files([10 * MB] * 20_000)
+    first = packs(table, Options(), None, False)
+    name = name_of(first)
+    assert name
+    assert name_of(packs(table, Options(), None, False)) == name
+    assert name_of(list(first)) == "", "the same bytes in a list that nobody keeps"
+    other = packs(table, Options(), None, True)
+    assert name_of(other) not in ("", name)
+    assert name_of(first) == "", "not kept any more"
+    assert name_of(packs(files([10 * MB] * 50), Options(), None, False)) == "", "few tasks are not kept"

@@ -57,3 +57,11 @@ def test_a_split_is_read_by_the_same_executor_again(found: dict[str, Any]) -> No
 @pytest.mark.spark
 def test_a_join_by_partition_on_executors(found: dict[str, Any]) -> None:
     assert found["by_partition"] == {"rows": list(range(300)), "exchange": False}
+
+
+def test_places_that_are_kept_by_name_are_those_of_the_same_executors() -> None:
+    tasks, others = ([task(f"{kind}{number}.split") for number in range(50)] for kind in "ab")
+    for executors in (EXECUTORS, EXECUTORS[:-1], EXECUTORS):
+        for _ in range(2):
+            assert task_places(tasks, executors, "one") == task_places(tasks, executors)
+            assert task_places(others, executors, "two") == task_places(others, executors)

@@ -26,7 +26,7 @@ _log: Final = logging.getLogger(__name__)
 _SERVICE: Final = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _BYTECODE: Final = 8
 """The Java version of the class files: with an older one Janino refuses static methods of interfaces."""
-OPTIONAL: Final = ("ColumnFactory.java", "ColumnReader.java")
+OPTIONAL: Final = ("Column.java", "ColumnFactory.java", "ColumnReader.java")
 """Sources that use more of Spark's inner classes than the others. Where they do not compile, the connector does without them."""
 _DOOR: Final = "indextables.Python"
 """The class by which is seen whether the loader has the connector."""
@@ -46,7 +46,7 @@ def load(jvm: Any, gateway: Any, version: str) -> Any:
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     if has_class(loader, _DOOR):
         return loader
-    if "addURL" not in {method.getName() for method in loader.getClass().getMethods()}:
+    if not _takes_classes(jvm, gateway, loader):
         raise IndexTablesError(f"the driver's class loader {loader.getClass().getName()} takes no classes at run time")
     text = sources()
     jar = jar_path(text, version)
@@ -54,6 +54,21 @@ def load(jvm: Any, gateway: Any, version: str) -> Any:
         _write_jar(jar, compiled_for(jvm, gateway, loader, text))
     loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
     return loader
+
+
+def _takes_classes(jvm: Any, gateway: Any, loader: Any) -> bool:
+    """True if a class loader has the method `addURL`. Asked for by name: a list of all methods takes 200 calls of Java."""
+    from py4j.protocol import Py4JJavaError
+
+    parameters = gateway.new_array(jvm.java.lang.Class, 1)
+    parameters[0] = jvm.java.lang.Class.forName("java.net.URL")
+    try:
+        loader.getClass().getMethod("addURL", parameters)
+    except Py4JJavaError as error:
+        if "NoSuchMethodException" in str(error.java_exception.getClass().getName()):
+            return False
+        raise
+    return True
 
 
 def new(jvm: Any, gateway: Any, loader: Any, name: str) -> Any:

@@ -8,8 +8,8 @@ import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDat
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Readers of columns. This class and ColumnReader are the only ones of ours that a task needs. So a read has them where tasks run in
- * the driver, and Spark's own factory of rows anywhere else: see Columns.
+ * Readers of columns. This class, ColumnReader and Column are the only ones of ours that a task needs. So a read has them where tasks
+ * run in the driver, and Spark's own factory of rows anywhere else: see Columns.
  */
 public class ColumnFactory implements PartitionReaderFactory {
     private final UserDefinedPythonDataSource source;

@@ -1,6 +1,5 @@
 package indextables;
 
-import org.apache.arrow.vector.complex.StructVector;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.python.ChainedPythonFunctions;
 import org.apache.spark.api.python.PythonEvalType;
@@ -32,8 +31,8 @@ import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
 /**
- * The batches of one task, as Spark's own reader of Python sources gets them from the worker, without making rows of them. Spark's
- * runner owns the memory and releases it when the task ends; whoever takes a batch may release its columns earlier.
+ * The batches of one task, as Spark's own reader of Python sources gets them from the worker, without making rows of them. A
+ * batch holds until the next one is read. Spark's runner owns the memory, and releases it when the task ends.
  */
 public class ColumnReader implements PartitionReader {
     private final UserDefinedPythonDataSource source;
@@ -83,10 +82,8 @@ public class ColumnReader implements PartitionReader {
         ColumnarBatch batch = (ColumnarBatch) batches.next();
         ColumnVector all = batch.column(0);
         if (!checked) check(all.dataType());
-        StructVector columns = (StructVector) ((ArrowColumnVector) all).getValueVector();
         ColumnVector[] out = new ColumnVector[schema.length()];
-        // new ones for each batch: who releases the columns of a batch makes them useless, and Arrow fills the same vectors again
-        for (int i = 0; i < out.length; i++) out[i] = new ArrowColumnVector(columns.getVectorById(i));
+        for (int i = 0; i < out.length; i++) out[i] = new Column(((ArrowColumnVector) all).getChild(i));
         return new ColumnarBatch(out, batch.numRows());
     }
 
