@@ -43,6 +43,7 @@ ROLES = {
     "errors": "errors that a layer raises or translates",
     "explain": "a question in words",
     "json_values": "values of JSON, and columns of them",
+    "merge_on_write": "merges that follow writes",
     "metrics": "counters of this process",
     "parse": "text that becomes a tree",
     "prewarm": "indexes that are brought to local disk",

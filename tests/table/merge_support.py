@@ -6,9 +6,11 @@ import datetime as dt
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from indextables import Table
 from indextables.log.open_snapshot import open_log
+from indextables.split.build import split_merge
 from indextables.table.handle import TableHandle
 from indextables.table.write.create import create_table
 from log.support import MemoryStore, make_log, raw_lines, version_key
@@ -19,6 +21,11 @@ SCHEMA = pa.schema(
     [pa.field("id", pa.int64(), nullable=False), ("level", pa.string()), ("day", pa.date32()), ("host", pa.string())]
 )
 DAYS = [dt.date(2024, 1, 30), dt.date(2024, 1, 31), None]
+
+
+def join_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Merges join the indexes of all splits, as they do for splits of 1,024 rows and more."""
+    monkeypatch.setattr(split_merge, "PART_SIZES", split_merge.PartSizes(indexed=0))
 
 
 def some(rows: int, first: int = 0) -> pa.Table:

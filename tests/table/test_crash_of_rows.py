@@ -23,6 +23,7 @@ from indextables.table.write.create import create_table
 from log.crash import Crash, Operation, every_crash, is_certain, leftovers, retried
 from log.support import DAY, LOG, FakeClock, Hooked, MemoryStore, make_log, naive_live, raw_versions
 from table.built_once import build_once
+from table.merge_support import join_indexes
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("word", pa.string()), ("part", pa.string())])
 OPTIONS: tuple[tuple[str, Any], ...] = (("cache.disk.enabled", False), ("storage.retry.maxAttempts", 3))
@@ -34,6 +35,7 @@ LATER = (900, 901)
 @pytest.fixture(autouse=True)
 def _built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     build_once(monkeypatch)
+    join_indexes(monkeypatch)
 
 
 def data(*numbers: int) -> pa.Table:

@@ -29,17 +29,23 @@ from indextables.core.types import arrow_to_spark_json
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate
 from indextables.split import open_splits
+from indextables.split.build import split_merge
 from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from indextables.table.progress import Progress
 from indextables.table.write.create import create_table
 from log.support import HOUR, Hooked, MemoryStore, make_log
-from table.merge_support import SCHEMA, check, grown, live, orphans, some, store_with, table_in
+from table.merge_support import SCHEMA, check, grown, join_indexes, live, orphans, some, store_with, table_in
 from table.written_support import files_end_at, left_in, objects_of, rows_of
 from tables import handle_of
 
 FAULTS = list(Fault)
 STEP = 1 if EFFORT > 1 else 2
 """Every other request in every run: which, depends on the fault. Crashes at every call have tests of their own."""
+
+
+@pytest.fixture(autouse=True)
+def joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    join_indexes(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +91,48 @@ def is_split(key: str) -> bool:
 
 def is_version(key: str) -> bool:
     return key.endswith(".json")
+
+
+class TestIndexedAnew:
+    """Splits of few rows, whose rows are indexed anew: their indexes are not read."""
+
+    @pytest.fixture(autouse=True)
+    def anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(split_merge, "PART_SIZES", split_merge.PartSizes())
+
+    def test_a_damaged_index_is_mended(self) -> None:
+        store = store_with(4)
+        path = oldest(store)[1]
+        file = next(file for file in table_in(store).files().to_pylist() if file["path"] == path)
+        damage(store, path, file["footerStartOffset"] - 10)
+        done = table_in(store).merge_splits()
+        assert (done.sources, done.results, done.rows, done.skipped) == (4, 1, 24, {})
+        assert check(store, some(24)).count("level = 'ERROR'") == 8
+
+    @pytest.mark.parametrize("at", [10, -1, -40, "gone"])
+    def test_broken_sources_are_left_out(self, at: int | str) -> None:
+        store = store_with(4)
+        path = oldest(store)[1]
+        if at == "gone":
+            store.delete([path])
+            open_splits.close_all()
+        else:
+            damage(store, path, int(at))
+        done = table_in(store).merge_splits()
+        assert (done.sources, done.results, done.rows, list(done.skipped)) == (3, 1, 18, [path])
+
+    @pytest.mark.parametrize("error", [StoreUnavailable("try later"), AccessDenied("not yours")])
+    def test_a_store_that_fails_is_no_reason_to_leave_a_source_out(self, error: StorageError) -> None:
+        store = store_with(3)
+        bad = oldest(store)[2]
+
+        def fail(_: str) -> None:
+            raise error
+
+        with pytest.raises(type(error), match=str(error)):
+            table_in(when(store, "get_range", lambda key: key == bad, fail)).merge_splits()
+        check(store, some(18))
+        assert table_in(store).merge_splits().sources == 3
 
 
 class TestBrokenSources:
@@ -387,8 +435,10 @@ class TestStoreFailures:
             table_in(store, {"indexWriter.threads": 4}).merge_splits(progress=slow)
         check(store, some(18))
 
+    @pytest.mark.parametrize("indexed", [0, 1_024])
     @pytest.mark.parametrize("fault", list(Fault))
-    def test_at_every_request(self, fault: Fault) -> None:
+    def test_at_every_request(self, fault: Fault, indexed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(split_merge, "PART_SIZES", split_merge.PartSizes(indexed=indexed))
         clean = store_with(3)
         quiet = {"state.compaction.afterMerge": False}
         counted = Faulty(clean.copy())

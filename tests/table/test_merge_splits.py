@@ -26,9 +26,26 @@ from indextables.log.file_entries import rows_to_adds
 from indextables.split import open_splits
 from indextables.table.progress import Progress
 from split.reader_support import EVERY_INDEX, costs_of
-from table.merge_support import SCHEMA, actions_of, check, grown, live, orphans, size_of, some, store_with, table_in
+from table.merge_support import (
+    SCHEMA,
+    actions_of,
+    check,
+    grown,
+    join_indexes,
+    live,
+    orphans,
+    size_of,
+    some,
+    store_with,
+    table_in,
+)
 from table.written_support import footers, left_in, objects_of, rows_of
 from tables import at_snapshot, handle_of
+
+
+@pytest.fixture(autouse=True)
+def joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    join_indexes(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from indextables.core import options as opt
 from indextables.core.aggregate import By, Metrics, parse_aggregate
 from indextables.core.errors import CommitError, OptionError, TableExists
 from indextables.log.actions import SCHEMA_KEY, AddAction
@@ -131,7 +130,7 @@ class Table:
         from indextables.table.write.append import append
 
         _check_not_travelled(self._handle, travelled=self._travelled)
-        return self._written(append(self._handle, data, progress))
+        return self._moved_to(append(self._handle, data, progress), rows=True)
 
     def overwrite(self, data: Any, where: str | None = None, progress: Watcher | None = None) -> Commit:
         """Put rows in place of all that are there when it commits, or with `where` (SQL) of those in the partitions it selects.
@@ -142,7 +141,7 @@ class Table:
         from indextables.table.write.overwrite import overwrite
 
         _check_not_travelled(self._handle, travelled=self._travelled)
-        return self._written(overwrite(self._handle, data, where, progress))
+        return self._moved_to(overwrite(self._handle, data, where, progress), rows=True)
 
     def merge_splits(
         self,
@@ -179,22 +178,17 @@ class Table:
         handle = self._handle
         return prewarm(handle, make_request(handle, "prewarming", columns=(), where=where))
 
-    def _written(self, done: Committed) -> Commit:
-        """Move to what a write of rows committed, and let merges follow where the options ask for them."""
-        before = self._handle.version
-        result = self._moved_to(done)
-        if done.written and self._handle.options[opt.MERGE_ON_WRITE_ENABLED]:
-            from indextables.table.maintain.merge_on_write import merge_after_write
-
-            merge_after_write(before, self._handle)
-        return result
-
-    def _moved_to(self, done: Committed) -> Commit:
+    def _moved_to(self, done: Committed, *, rows: bool = False) -> Commit:
+        """Move to what was committed. With `rows`, merges follow where the options ask for them."""
         before = self._handle
         after = before.moved(done.snapshot)
         self._move(before, after)
         if done.written:
             self._move(after, after_commit(after))
+            if rows and before.log.settings.merge_every is not None:
+                from indextables.table.maintain.merge_on_write import merge_after_write
+
+                merge_after_write(before.version, self._handle, before.log.settings.merge_every)
         return as_commit(done)
 
     def checkpoint(self) -> Checkpointed:

@@ -27,6 +27,8 @@ class WriteSettings:
     """The waits between two attempts of an upload."""
     checkpoint_every: int | None
     """Versions from one checkpoint to the next; None where commits write no checkpoints."""
+    merge_every: int | None
+    """Versions after which small splits are merged; None where merges do not follow writes."""
 
 
 def write_settings(options: Options) -> WriteSettings:
@@ -39,4 +41,5 @@ def write_settings(options: Options) -> WriteSettings:
         upload_attempts=options[keys.STORAGE_RETRY_MAX_ATTEMPTS],
         upload_back_off=BackOff(options[keys.STORAGE_RETRY_BASE_DELAY_MS], options[keys.STORAGE_RETRY_MAX_DELAY_MS]),
         checkpoint_every=options[keys.CHECKPOINT_INTERVAL] if options[keys.CHECKPOINT_ENABLED] else None,
+        merge_every=options[keys.MERGE_ON_WRITE_MIN_SPLITS] if options[keys.MERGE_ON_WRITE_ENABLED] else None,
     )

@@ -54,10 +54,9 @@ class _Running:
 _RUNNING: Final[ProcessLocal[_Running]] = ProcessLocal(_Running)
 
 
-def merge_after_write(before: int, handle: TableHandle) -> None:
-    """Merge small splits if enough versions have come since version `before`. Never raises."""
-    least = handle.options[opt.MERGE_ON_WRITE_MIN_SPLITS]
-    if before // least == handle.version // least:
+def merge_after_write(before: int, handle: TableHandle, every: int) -> None:
+    """Merge small splits if a multiple of `every` versions was passed since version `before`. Never raises."""
+    if before // every == handle.version // every:
         return
     if not _RUNNING.value.begin(handle.url):
         return
