@@ -60,8 +60,25 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = builder.getOrCreate()
     install(session)
     assert status(session).serving == "connector", status(session)
+    _STARTED.append(session)
     yield session
+    _STARTED.remove(session)
     session.stop()
+
+
+_STARTED: list[SparkSession] = []
+"""The session of this process, once a test has needed one."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left() -> Iterator[None]:
+    """After each module its views and cached rows go: a view `logs` would hide a table of that name."""
+    yield
+    for session in _STARTED:
+        for table in session.catalog.listTables():
+            if table.isTemporary:
+                session.catalog.dropTempView(table.name)
+        session.catalog.clearCache()
 
 
 @pytest.fixture(scope="session")

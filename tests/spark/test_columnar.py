@@ -93,6 +93,15 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return table.url
 
 
+KEPT: dict[str, int] = {}
+"""Bytes of Arrow that other tests had left in the driver before the first test of this module."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def before(spark: SparkSession) -> None:
+    KEPT["before"] = arrow_memory(spark)
+
+
 def loaded(spark: SparkSession, url: str, columnar: bool) -> DataFrame:
     options = {LOCAL: "false", COLUMNAR: str(columnar).lower()}
     return spark.read.format("indextables").options(**options).load(url)
@@ -110,7 +119,7 @@ def both(spark: SparkSession, url: str, ask: Callable[[DataFrame], DataFrame]) -
     assert found == plain.collect()
     assert "ColumnarToRow" in executed_plan(columns)  # adaptive execution decides while the query runs
     assert "ColumnarToRow" not in executed_plan(plain)
-    assert arrow_memory(spark) == 0
+    assert arrow_memory(spark) <= KEPT.get("before", 0)
     return found
 
 
@@ -152,7 +161,7 @@ def test_columns_beside_a_function_of_pandas(spark: SparkSession, url: str) -> N
     wrong = df.where("twice <> 2 * id OR (word IS NULL) <> ((id + 10) % 7 = 0) OR length(word) <> 4 * (id % 3)")
     assert wrong.count() == 0
     assert df.agg(sql.count("id"), sql.countDistinct("id")).collect() == [(ROWS + 1_000, ROWS + 1_000)]
-    assert arrow_memory(spark) == 0
+    assert arrow_memory(spark) <= KEPT.get("before", 0)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -187,14 +196,14 @@ def test_a_cached_frame(spark: SparkSession, url: str) -> None:
         assert kept.selectExpr(digest).collect() == plain.selectExpr(digest).collect()
     finally:
         kept.unpersist(blocking=True)
-    assert arrow_memory(spark) == 0
+    assert arrow_memory(spark) <= KEPT.get("before", 0)
 
 
 def test_a_task_that_is_ended_early(spark: SparkSession, url: str) -> None:
     df = loaded(spark, url, True).select("id", "word")
     assert len(df.where("id % 3 > 0").take(5)) == 5
     assert df.where("length(word) % 2 = 0").limit(7).agg(sql.count("id")).first()[0] == 7
-    assert arrow_memory(spark) == 0
+    assert arrow_memory(spark) <= KEPT.get("before", 0)
 
 
 def test_nested_columns_are_rows(spark: SparkSession, url: str) -> None:
@@ -223,7 +232,7 @@ def test_a_worker_error_is_one_line(spark: SparkSession, tmp_path: Path) -> None
     said = [line for line in str(caught.value).splitlines() if "indextables" in line]
     assert any("SplitError" in line or "CorruptSplit" in line for line in said), caught.value
     assert "Traceback" not in str(caught.value)
-    assert arrow_memory(spark) == 0
+    assert arrow_memory(spark) <= KEPT.get("before", 0)
 
 
 def test_a_spark_without_the_classes_gets_rows(
