@@ -6,6 +6,7 @@ import itertools
 import mmap
 import os
 import random
+import resource
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -253,3 +254,21 @@ def test_files_are_closed(split: Split, open_files: Callable[[], int]) -> None:
         assert open_files() == before + 1
         del pages
     assert open_files() == before
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_files_that_are_held_leave_room_for_others(tmp_path: Path, mapped: bool) -> None:
+    split = Split(tmp_path, mapped)
+
+    def holds_few() -> bool:
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
+        before = len(list(Path("/dev/fd").iterdir()))
+        held = [split.pages() for _ in range(300)]
+        right = all(pages.read(5, 1000) == BYTES[5:1005] for pages in (*held, *held))
+        opened = len(list(Path("/dev/fd").iterdir())) - before
+        held.clear()
+        last = split.pages()
+        return right and 0 < opened <= 64 and last.read(5, 1000) == BYTES[5:1005] and last.is_mapped == mapped
+
+    assert true_in_child(holds_few)

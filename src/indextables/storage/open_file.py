@@ -10,6 +10,9 @@ A file that is cut short while somebody looks at its map ends the process, and s
 never changed once they have their name may be opened here. Their bytes should be read once through the store first, which turns
 a disk that fails into an error. On file systems behind a network nothing is mapped, nor in a process whose addresses are limited
 (`ulimit -v`).
+
+A map has its file open for as long as the map is there. So a process holds at most a quarter of the files that the system lets it
+open (`ulimit -n`), and asks `has_room` before it holds one more.
 """
 
 # ruff: noqa: PTH116 - paths are text here, as in local.py
@@ -20,6 +23,7 @@ import mmap
 import os
 import re
 import resource
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -40,13 +44,16 @@ _MOUNTS: Final = Path("/proc/self/mountinfo")
 _MOST_DEVICES: Final = 64
 """Devices of which is remembered whether they are local disks. A machine has a handful."""
 
+_SHARE_OF_FILES: Final = 4
+"""A quarter of the files that a process may open is held here: indexes, logs, sockets and other libraries need the rest."""
+
 _State: TypeAlias = tuple[int, int, int, int, int]
 
 
 class OpenFile:
     """One file, open for reading. Safe to use from many threads and after a fork: no read has a position of its own."""
 
-    __slots__ = ("_fd", "_map", "_path", "_settled_ms", "_state")
+    __slots__ = ("__weakref__", "_fd", "_map", "_path", "_settled_ms", "_state")
 
     def __init__(
         self, path: str, *, settled_ms: int = SETTLED_MS, is_local_disk: Callable[[str, int], bool] | None = None
@@ -64,6 +71,8 @@ class OpenFile:
         self._map = self._mapped(self._fd) if may_map else None
         if self._map is not None:  # which has the file open by itself
             self._close()
+        else:
+            _HELD.add(self)
 
     def read(self, start: int, end: int) -> memoryview:
         """Bytes start (inclusive) to end (exclusive); fewer where the file ends before. Raises OSError."""
@@ -101,9 +110,11 @@ class OpenFile:
         if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
             return None  # maps would take what the process may have for its memory
         try:
-            return memoryview(mmap.mmap(fd, self._state[2], access=mmap.ACCESS_READ))
+            mapped = mmap.mmap(fd, self._state[2], access=mmap.ACCESS_READ)
         except (OSError, ValueError):  # no more maps, or the file is shorter by now, or empty: reads say more
             return None
+        _HELD.add(mapped)  # views of the map keep its file open when this object is gone
+        return memoryview(mapped)
 
     def _close(self) -> None:
         fd, self._fd = self._fd, None
@@ -113,6 +124,12 @@ class OpenFile:
     def __del__(self) -> None:
         if hasattr(self, "_fd"):
             self._close()
+
+
+def has_room() -> bool:
+    """Whether this process may hold one more file open, beside those that it holds already."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return most == resource.RLIM_INFINITY or len(_HELD) < most // _SHARE_OF_FILES
 
 
 def on_local_disk(path: str, device: int) -> bool:
@@ -149,4 +166,7 @@ def _state(found: os.stat_result) -> _State:
 _DISKS: Final[Lru[int, bool]] = Lru(_MOST_DEVICES)
 """Whether a device is a local disk, by the number of the device."""
 
-__all__ = ["SETTLED_MS", "OpenFile", "file_system", "on_local_disk"]
+_HELD: Final[weakref.WeakSet[object]] = weakref.WeakSet()
+"""What keeps a file open in this process: maps, and files that are not mapped. A forked child has the same files open."""
+
+__all__ = ["SETTLED_MS", "OpenFile", "file_system", "has_room", "on_local_disk"]

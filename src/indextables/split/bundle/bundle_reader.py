@@ -28,7 +28,7 @@ from indextables.core.runtime.process_state import Lru
 from indextables.split.bundle.footer import TRAILER_SIZE, Footer, decode_footer, footer_length, page_hashes
 from indextables.storage.local import local_store
 from indextables.storage.object_keys import joined
-from indextables.storage.open_file import OpenFile
+from indextables.storage.open_file import OpenFile, has_room
 from indextables.storage.store import Store
 
 _STEP: Final = 1 << 23
@@ -186,9 +186,13 @@ class Pages:
             offset = stop
 
     def _compared_pages(self) -> _ComparedPages | None:
-        """The pages of a local file that were compared; None where a change of the file could go unnoticed."""
+        """The pages of a local file that were compared; None where a change of the file could go unnoticed, or where the process
+        holds so many files open already that this one is opened for each read.
+        """
         if self._local is None or self._compared is not None:
             return self._compared
+        if not has_room():
+            return None
         file = self._local.open_file(self._key)
         if file.is_settled:
             self._compared = _ComparedPages(file, len(self._hashes))
