@@ -163,3 +163,9 @@ def test_long_texts_end(piece):
     text = piece * (MAX_LENGTH // len(piece))
     words, mistake = split_or_mistake(text)
     assert "never closed" in str(mistake) if words is None else words[-1].end == len(text)
+
+
+@pytest.mark.parametrize("text", ["٣", "1٣", "५"])
+def test_digits_of_numbers_are_those_of_ascii(text: str) -> None:
+    word, end = split(text)
+    assert (word.kind, word.text, end.kind) == ("word", text, "end")
