@@ -10,6 +10,7 @@ import pytest
 
 from forked import true_in_child
 from indextables.core.runtime.memory import Machine, cache_bytes, share_machine
+from indextables.split.open_splits import most_index_handles
 
 GIB = 1 << 30
 
@@ -54,6 +55,26 @@ def test_control_groups(membership: str | None, files: dict[str, str], gib: int,
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(value)
     assert machine.memory_bytes == gib * GIB
+
+
+@pytest.mark.parametrize(
+    ("membership", "files", "threads"),
+    [
+        ("0::/", {}, None),
+        ("0::/", {"pids.max": "max"}, None),
+        ("0::/a", {"a/pids.max": "1024", "pids.max": "4096"}, 1024),
+        ("3:pids:/x", {"pids/x/pids.max": "512"}, 512),
+    ],
+)
+def test_limits_of_threads(membership: str, files: dict[str, str], threads: int | None, machine: Machine) -> None:
+    machine.membership.write_text(membership)
+    for file, value in files.items():
+        path = machine.control_groups / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(value)
+    assert machine.threads == threads
+    handles = most_index_handles(machine)
+    assert handles == (16_384 if threads is None else min(16_384, threads // 4 * 14))
 
 
 def test_a_limit_of_the_process(machine: Machine) -> None:

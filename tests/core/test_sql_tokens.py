@@ -67,7 +67,7 @@ NUMBER: Final = st.builds(
     st.sampled_from(["0", "7", "12", "1.5", "1.", ".5", "007.250"]),
     st.sampled_from(["", "e3", "E+3", "e-12"]),
     st.sampled_from(["", "L", "s", "Y", "f", "D", "bd", "BD"]),
-)
+).filter(lambda number: number[1][2] not in {"L", "S", "Y"} or number[1][1].isdecimal())
 SIGN: Final = st.sampled_from(SIGNS).map(lambda sign: (sign, ("sign", sign, "")))
 GAP: Final = st.sampled_from(
     [" ", "\n", "\t ", ' -- it\'s "a" comment\n', "/* 'one' */", " /* a /* b */ c */ ", "--\n", "/**/"]
@@ -123,6 +123,10 @@ def test_any_text_is_words_or_an_error_with_its_position(text):
         ("1abc", [("word", "1abc")]),
         ("1e", [("word", "1e")]),
         ("1_000", [("word", "1_000")]),
+        ("1.5L", [("sign", "1.5L")]),
+        (".5s", [("sign", ".5s")]),
+        ("1e2Y", [("sign", "1e2Y")]),
+        ("1 /* /*+ x */ 2 -- */", [("number", "1"), ("number", "2")]),
         ("1.a", [("number", "1"), ("sign", "."), ("word", "a")]),
         ("0x1F", [("word", "0x1F")]),
         ("'it''s'", [("text", "it's")]),

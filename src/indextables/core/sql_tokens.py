@@ -37,7 +37,7 @@ _WORD: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 """One word, comment or run of spaces. What begins with a quote or a comment and is no word of these is never closed."""
-_COMMENT_END: Final = re.compile(r"/\*|\*/")
+_COMMENT_END: Final = re.compile(r"/\*(?!\+)|\*/")
 _ESCAPE: Final = re.compile(
     r"\\(?:U(?P<long>[0-9a-fA-F]{8})|u(?P<short>[0-9a-fA-F]{4})|(?P<octal>[01][0-7]{2})|(?P<other>.))"
     r"|(?P<quotes>''|\"\")",
@@ -106,6 +106,8 @@ def _add(words: list[Word], match: re.Match[str], kind: str | None) -> int:
             words.append(Word("bytes", source[2:-1], start, end))
         case "name":
             words.append(Word("name", source[1:-1].replace("``", "`"), start, end))
+        case "suffix" if match["suffix"] in "lLsSyY" and not match["number"].isdecimal():
+            words.append(Word("sign", source, start, end))  # these suffixes are for whole numbers
         case "number" | "suffix" if not (source[0] == "." and _follows_name(last, start)):
             words.append(Word("number", match["number"], start, end, (match["suffix"] or "").upper()))
         case "number" | "suffix":  # a field whose name is a number: the parser says what is wrong with that

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
+from indextables.core.runtime.memory import Machine
 from indextables.core.runtime.process_state import Lru, ProcessLocal
 from indextables.split.bundle.bundle_reader import EDGE_PAGES, Pages, read_footer
 from indextables.split.bundle.footer import Footer
@@ -50,13 +51,14 @@ class OpenSplits:
         *,
         footer_bytes: int = _FOOTER_BYTES,
         row_bytes: int = _ROW_BYTES,
-        index_handles: int = _INDEX_HANDLES,
+        index_handles: int | None = None,
     ) -> None:
         self.costs = costs
         """What the ways to read these splits cost against each other."""
         self._footers: Lru[Hashable, tuple[Store, Footer]] = Lru(footer_bytes, lambda kept: weight_of_footer(kept[1]))
         self._rows: Lru[Hashable, tuple[Store, RowSource, int]] = Lru(row_bytes, lambda kept: kept[2])
-        self._indexes: Lru[Hashable, IndexView] = Lru(index_handles, weight_of_index)
+        handles = most_index_handles(Machine.here()) if index_handles is None else index_handles
+        self._indexes: Lru[Hashable, IndexView] = Lru(handles, weight_of_index)
         self.numbers = KeptNumbers(costs.lookup_bytes)
         """The columns that are kept for look-ups."""
 
@@ -89,6 +91,13 @@ class OpenSplits:
     def __len__(self) -> int:
         """The number of footers, rows and indexes that are held, all together."""
         return len(self._footers) + len(self._rows) + len(self._indexes)
+
+
+def most_index_handles(machine: Machine) -> int:
+    """Handles that open indexes may take; where a container limits threads, those of a quarter of the threads."""
+    if machine.threads is None:
+        return _INDEX_HANDLES
+    return min(_INDEX_HANDLES, max(1, machine.threads // 4) * (_HANDLES_OF_THREAD + _MAPS_OF_SEGMENT))
 
 
 def weight_of_footer(footer: Footer) -> int:

@@ -48,16 +48,26 @@ class Machine:
     def memory_bytes(self) -> int:
         """Bytes of memory that this process can use: those of the machine, or fewer if a limit says so."""
         limits = [] if self.process_bytes == resource.RLIM_INFINITY else [self.process_bytes]
-        return min([self.physical_bytes, *limits, *self._of_control_groups()])
+        return min(
+            [self.physical_bytes, *limits, *self._of_control_groups("memory", "memory.max", "memory.limit_in_bytes")]
+        )
 
-    def _of_control_groups(self) -> Iterator[int]:
-        """The limits of the groups that this process is in, and of the groups around these."""
+    @property
+    def threads(self) -> int | None:
+        """Threads that this process and its neighbours may have together, as containers limit them; None without a limit."""
+        return min(self._of_control_groups("pids", "pids.max", "pids.max"), default=None)
+
+    def _of_control_groups(self, controller: str, unified: str, separate: str) -> Iterator[int]:
+        """The limits of the groups that this process is in, and of the groups around these.
+
+        `unified` and `separate` are the files of a limit where Linux has one tree of groups, or a tree for each controller.
+        """
         for line in _text(self.membership).splitlines():
             _, controllers, group = line.split(":", 2)
             if controllers == "":
-                top, file = self.control_groups, "memory.max"
-            elif "memory" in controllers.split(","):
-                top, file = self.control_groups / "memory", "memory.limit_in_bytes"
+                top, file = self.control_groups, unified
+            elif controller in controllers.split(","):
+                top, file = self.control_groups / controller, separate
             else:
                 continue
             here = Path(group.lstrip("/"))
