@@ -256,6 +256,7 @@ def test_files_are_closed(split: Split, open_files: Callable[[], int]) -> None:
     assert open_files() == before
 
 
+@pytest.mark.own_process
 @pytest.mark.parametrize("mapped", [True, False])
 def test_files_that_are_held_leave_room_for_others(tmp_path: Path, mapped: bool) -> None:
     split = Split(tmp_path, mapped)
