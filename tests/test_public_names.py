@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import msgspec
@@ -63,12 +63,12 @@ def test_the_methods_of_a_table() -> None:
 
 
 def test_the_properties_of_a_table() -> None:
-    assert {name for name, value in vars(Table).items() if isinstance(value, property)} >= PROPERTIES
+    assert {name for name, value in inspect.getmembers(Table) if isinstance(value, property)} >= PROPERTIES
 
 
 def test_everything_public_says_what_it_does() -> None:
-    for name, value in vars(Table).items():
-        inner = value.__func__ if isinstance(value, classmethod) else value
+    for name, value in inspect.getmembers(Table):
+        inner = value.__func__ if isinstance(value, MethodType) else value
         if not name.startswith("_") and isinstance(inner, FunctionType | property):
             assert inner.__doc__, name
 

@@ -3,7 +3,10 @@
     Table ──▶ TableHandle (which table, which version) + the verb's own arguments ──▶ a verb of read/, write/ or maintain/
     spark/ ──▶ distributed/ ──▶ the same verbs in tasks
 
-table.py                `Table`: what callers use
+table.py                `Table`: what callers use, and the methods that change rows
+questions.py            the methods of `Table` that ask
+upkeep.py               the methods of `Table` that keep a table fast and small
+at_version.py           where a `Table` stands, and how it moves
 handle.py               `TableHandle`: the log and the snapshot that every verb takes
 loading.py              the door for programs that load files into tables, such as the command line
 open_table.py           open a table at a version; versions that several processes share

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from indextables.split.index.doc_mapping import plan_mapping
+from indextables.table.at_version import handle_of
 from indextables.table.build.incoming_rows import rows_in
 from indextables.table.build.scratch_directory import scratch
 from indextables.table.read.explain import FileAccess, explain_files
 from indextables.table.read.request import make_request
-from indextables.table.table import Table, handle_of, table_at
+from indextables.table.table import Table, table_at
 from indextables.table.write.create import Plan
 from indextables.table.write.create_with_rows import create_filled, plan_new
 
