@@ -13,6 +13,8 @@
     schema_text.py   schemas as people type them
     reading.py       commands that ask, one function each: they return an answer
     writing.py       commands that change a table
+    sql_text.py      the command `sql`: statements of a text, a file or a prompt
+    sql_prompt.py    a prompt for statements, with history and completion
     answers.py       what commands return
     errors.py        exit codes, and errors in the words of a command line
     run.py           finds the command of a command line

@@ -11,6 +11,7 @@ import typer
 from indextables._version import __version__
 from indextables.cli import params as p
 from indextables.cli.command import Call, command
+from indextables.cli.examples import epilog
 from indextables.cli.load.formats import Format
 
 app = typer.Typer(
@@ -262,3 +263,31 @@ def merge(
         lambda renderer: writing.merge(call.target, where, target_size, max_results, renderer.stage),
         undone="what was merged and committed before stays, and no row changed",
     )
+
+
+@app.command("sql", epilog=epilog("sql"))
+def sql(
+    text: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[STATEMENTS]",
+            help="Statements with semicolons between them; without them a prompt, or standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE", help="Statements of a file; - is standard input.")
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option("--table", "-t", metavar="NAME=TABLE", help="A name for a table; may be repeated."),
+    ] = None,
+    option: p.StoreOptions = None,
+    output: p.Out = None,
+    json: p.Json = False,
+    no_header: p.NoHeader = False,
+) -> int:
+    """Run statements such as PURGE INDEXTABLES logs DRY RUN. Names of tables are directories, unless --table says otherwise."""
+    from indextables.cli.sql_text import Asked, run_statements
+
+    return run_statements(text, file, Asked(table or (), option or (), output, json, not no_header))

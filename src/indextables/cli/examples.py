@@ -40,6 +40,11 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "files": ("indextables files logs", "indextables files logs --where \"level = 'ERROR'\""),
     "changes": ("indextables changes logs --since 0", "indextables changes logs --since 2026-01-01 --json"),
     "checkpoint": ("indextables checkpoint logs",),
+    "sql": (
+        "indextables sql 'DESCRIBE INDEXTABLES STATE logs'",
+        "indextables sql \"MERGE SPLITS logs TARGET SIZE 100M; DESCRIBE INDEXTABLES HISTORY 'logs' LIMIT 1\" --json",
+        "indextables sql 'DESCRIBE INDEXTABLES HISTORY events LIMIT 1' --table events=logs",
+    ),
     "merge": ("indextables merge logs", "indextables merge logs --target-size 1G --json"),
 }
 

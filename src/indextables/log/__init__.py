@@ -30,4 +30,5 @@ skip_records.py     files that an operation leaves alone for a while
 reachability.py     which manifests and data files the log names: what nobody may delete
 cleanup.py          deletes versions and checkpoints that nothing needs
 history.py          who committed what, and what changed since
+log_actions.py      the log line by line, with a column for every field of an action
 """

@@ -78,7 +78,7 @@ class Changes:
 def read_history(at: LogAtVersion, limit: int | None = None) -> pa.Table:
     """Commits, newest first."""
     rows = []
-    for version, timestamp in _timed(_kept_versions(at, limit)):
+    for version, timestamp in _timed(kept_versions(at, limit)):
         info = version.actions.commit_info
         rows.append(
             {
@@ -182,7 +182,7 @@ def _removes_table(removes: list[tuple[RemoveAction, VersionFile]]) -> pa.Table:
 
 def read_log(at: LogAtVersion, *, include_all: bool) -> pa.Table:
     """The log's actions, one a row: since the newest checkpoint, or all that is kept."""
-    versions = _kept_versions(at, None)
+    versions = kept_versions(at, None)
     base = at.snapshot.base
     if not include_all and base is not None:
         versions = [version for version in versions if version.version > base]
@@ -210,7 +210,7 @@ def _json(action: msgspec.Struct) -> str:
     return msgspec.json.encode(to_json_object(action)).decode()
 
 
-def _kept_versions(at: LogAtVersion, limit: int | None) -> list[VersionFile]:
+def kept_versions(at: LogAtVersion, limit: int | None) -> list[VersionFile]:
     """Version files that are still there up to the snapshot's version, oldest first."""
     log, snapshot = at.log, at.snapshot
     listed = sorted(number for number in list_versions(log.store, 0).versions if number <= snapshot.version)

@@ -127,6 +127,16 @@ class Questions(TableAtVersion):
         """The log's actions, one a row: since the newest checkpoint, or all that is kept."""
         return read_log(self._handle, include_all=include_all)
 
+    def log_actions(self, include_all: bool = False) -> pa.Table:
+        """The log's actions, one a row, with a column for every field that an action can have.
+
+        First come the actions that the newest checkpoint sums up (`is_checkpoint`), then those of the versions after it. With
+        `include_all` the versions before the checkpoint that are still kept come first.
+        """
+        from indextables.log.log_actions import read_log_actions
+
+        return read_log_actions(self._handle, include_all=include_all)
+
     def skips(self) -> pa.Table:
         """Files that an operation could not handle, with the reason, the count, and until when they are left alone."""
         return skips_table(self._handle.snapshot, self._handle.log.clock.wall_ms())

@@ -111,6 +111,16 @@ class Table(Questions, Upkeep):
 
         return self._moved_to(overwrite(self._newest(), data, where, progress), rows=True)
 
+    def upgrade_protocol(self) -> Commit:
+        """Raise the protocol of a table that an older writer made to the one that this release writes.
+
+        Nothing is written where the table has it already (`written` is False). Older readers cannot open the table afterwards.
+        Raises UnsupportedProtocol, ForeignTable and what `commit_files` raises.
+        """
+        from indextables.table.write.upgrade_protocol import upgrade_protocol
+
+        return self._moved_to(upgrade_protocol(self._newest()))
+
 
 def table_at(handle: TableHandle) -> Table:
     """The table that a handle is about, for callers who hold a `Table`."""

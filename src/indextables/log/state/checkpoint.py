@@ -12,12 +12,13 @@ from typing import Any
 
 from indextables.core import options as opt
 from indextables.core.errors import ForeignTable
-from indextables.log.actions import PROTOCOL_VERSION, ProtocolAction
+from indextables.log.actions import PROTOCOL_VERSION
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.file_set import FileSet
 from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.listing import list_states, list_versions
+from indextables.log.protocol import upgraded_protocol
 from indextables.log.reachability import has_all_manifests
 from indextables.log.refresh import refresh_now
 from indextables.log.snapshot import LogAtVersion, Snapshot, check_same_table
@@ -105,7 +106,7 @@ def checkpoint(at: LogAtVersion, *, compact: bool) -> Checkpointed:
     if log.options[opt.STATE_FORMAT] == "json":
         return Checkpointed(at.snapshot, "json", "whole", write_checkpoint(at))
     if at.snapshot.protocol.min_reader_version < PROTOCOL_VERSION:
-        change = Change(protocol=_upgraded(at.snapshot.protocol))
+        change = Change(protocol=upgraded_protocol(at.snapshot.protocol))
         at = LogAtVersion(log, commit(at, change, operation="UPGRADE PROTOCOL").snapshot)
     at, sound = _grounded(at)
     snapshot = at.snapshot
@@ -158,9 +159,3 @@ def _grounded(at: LogAtVersion) -> tuple[LogAtVersion, bool]:
         return at, True
     logger.warning("table %s: state %d lacks manifests; writing the next one anew", log.url, source.state.version)
     return LogAtVersion(log, open_again(at, whole=True)), False
-
-
-def _upgraded(protocol: ProtocolAction) -> ProtocolAction:
-    readers = tuple(dict.fromkeys([*(protocol.reader_features or ()), "avroState", "schemaDeduplication"]))
-    writers = tuple(dict.fromkeys([*(protocol.writer_features or ()), "avroState", "schemaDeduplication"]))
-    return ProtocolAction(PROTOCOL_VERSION, PROTOCOL_VERSION, readers, writers)
