@@ -1,6 +1,6 @@
 """Full-text search as a table format: tables of search indexes in object storage, with ACID commits and time travel.
 
-    spark/ | cli/  ──▶  sql/  ──▶  table/  ──▶  log/ | split/  ──▶  storage/  ──▶  core/    each room imports only rooms to its right
+    spark/ | cli/ ──▶ sql/ ──▶ table/ ──▶ log/ | split/ ──▶ storage/ ──▶ core/        each room imports only rooms to its right
 
     core/         values, types, predicates, options, errors: no I/O
     storage/      objects on local disks, in memory, on S3, Azure and Google Cloud Storage
