@@ -12,6 +12,7 @@ from typing import Any
 
 from indextables.core import options as opt
 from indextables.core.errors import ForeignTable
+from indextables.core.metrics import METRICS
 from indextables.log.actions import PROTOCOL_VERSION, ProtocolAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
@@ -89,6 +90,7 @@ def compacted_checkpoint(at: LogAtVersion) -> Checkpointed:
     return Checkpointed(at.snapshot, "avro-state", "none", written=False)
 
 
+@METRICS.measured("checkpoint", written=lambda done: float(done.written))
 def checkpoint(at: LogAtVersion, *, compact: bool) -> Checkpointed:
     """Write the state of the version, and go on from that state.
 
