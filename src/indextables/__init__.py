@@ -12,6 +12,7 @@
     cli/          the command line `indextables`
     errors.py     every error by name, for `from indextables.errors import CommitError`
     metrics.py    counters and durations of this process
+    inspect.py    caches, requests, jobs and times of this process, as tables
     _version.py   the release
 
 The package imports `Table` and its other names at their first use, so that `indextables --version` does not load Arrow.

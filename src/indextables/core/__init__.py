@@ -6,6 +6,8 @@ aggregate/          groups and metrics as values
 runtime/            threads, caches and other state of the process
 errors.py           every error that a caller can meet, in one tree
 metrics.py          counts and durations of this process
+profiler.py         sections of the code, timed while somebody wants to know
+redaction.py        texts without the secrets in them
 clock.py            time, sleep, ids and chance, so that a test can replace them
 types.py            Spark's JSON schemas ⇄ Arrow schemas
 values.py           typed values ⇄ texts of the log

@@ -32,6 +32,7 @@ from indextables.core.errors import (
     VersionGap,
     VersionNotFound,
 )
+from indextables.core.metrics import METRICS
 from indextables.log.actions import Actions, CommitInfo
 from indextables.log.codec import decode_actions, encode_actions, pack
 from indextables.log.conflicts import Change, Decision, check_change, decide
@@ -78,6 +79,7 @@ class Committed:
     metrics: dict[str, int] | None = None
 
 
+@METRICS.measured("commit", attempts=lambda done: (done.metrics or {}).get("numAttempts", 0))
 def commit(
     at: LogAtVersion,
     change: Change,
@@ -127,6 +129,7 @@ def commit(
             _verify_late_answer(current, signature.txn_id)
             newest = with_tip(_following(current, now_ms, actions))
             return Committed(log.remember_snapshot(newest), signature.txn_id, written=True, metrics=metrics)
+        METRICS.observe("indextables.commit.conflicts", 1)
         restart = fate == "restart"
         commit_back_off(log.options).wait(log.clock, attempt)
     raise TooManyConflicts(

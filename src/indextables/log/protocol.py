@@ -45,10 +45,3 @@ def _check(url: str, verb: str, needed: int, features: tuple[str, ...] | None) -
 def has_feature(protocol: ProtocolAction, feature: str) -> bool:
     """Whether writers must honour the feature."""
     return feature in (protocol.writer_features or ())
-
-
-def upgraded_protocol(protocol: ProtocolAction) -> ProtocolAction:
-    """The protocol with all that our states need, and with every feature that the table has already."""
-    readers = tuple(dict.fromkeys([*(protocol.reader_features or ()), "avroState", "schemaDeduplication"]))
-    writers = tuple(dict.fromkeys([*(protocol.writer_features or ()), "avroState", "schemaDeduplication"]))
-    return ProtocolAction(PROTOCOL_VERSION, PROTOCOL_VERSION, readers, writers)

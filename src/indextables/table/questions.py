@@ -9,6 +9,7 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from indextables.core.aggregate import By, Metrics, parse_aggregate
+from indextables.core.metrics import METRICS
 from indextables.log.file_entries import with_doc_mappings
 from indextables.log.history import Changes, read_changes, read_history, read_log, version_at
 from indextables.table.arguments import Moment, milliseconds, row_limit, whole_number
@@ -17,6 +18,11 @@ from indextables.table.maintain.describe_state import describe_state
 from indextables.table.maintain.list_skips import skips_table
 from indextables.table.read.count import count
 from indextables.table.read.request import ByScore, make_request, plan_read
+
+
+def rows_of(answer: pa.Table) -> int:
+    """How many rows an answer has, for the metrics of a question."""
+    return int(answer.num_rows)
 
 
 class Questions(TableAtVersion):
@@ -46,6 +52,7 @@ class Questions(TableAtVersion):
         handle = self._handle
         return scan(handle, make_request(handle, "reading", columns=columns, where=where, query=query, limit=limit))
 
+    @METRICS.measured("search", rows=rows_of)
     def search(
         self,
         query: str,
@@ -81,12 +88,14 @@ class Questions(TableAtVersion):
 
         return explain_query(self._handle, query)
 
+    @METRICS.measured("count")
     def count(self, where: str | None = None, query: str | None = None) -> int:
         """How many rows `where` (SQL) is true for and `query` finds, or how many there are: from the log alone where it knows."""
         handle = self._handle
         doing = None if query is None else "searching"
         return count(handle, make_request(handle, doing, columns=(), where=where, query=query))
 
+    @METRICS.measured("aggregate", groups=rows_of)
     def aggregate(
         self,
         by: By = (),
@@ -108,6 +117,18 @@ class Questions(TableAtVersion):
         return aggregate(
             handle, make_request(handle, "reading", columns=groups.columns, where=where, query=query, aggregate=groups)
         )
+
+    def component_sizes(self, where: str | None = None) -> pa.Table:
+        """What takes the space: a row for each part of each split, or of those that may hold rows for which `where` is true.
+
+        Columns: split_path, partition_values, component_key, size_bytes, component_type (fastfield, fieldnorm, term, postings,
+        positions, store, rows, meta, footer) and field_name, which is null where a part holds all columns. The sizes of a split
+        add up to the size of its file. Raises PredicateError, ForeignTable, SplitError.
+        """
+        from indextables.table.inspect.component_sizes import component_sizes
+
+        handle = self._handle
+        return component_sizes(handle, make_request(handle, "reading", columns=(), where=where))
 
     def history(self, limit: int | None = None) -> pa.Table:
         """Commits, newest first: version, timestamp, operation, parameters, metrics, txn_id, read_version, engine."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from indextables.core.errors import OptionError, TableExists
+from indextables.core.metrics import METRICS
 from indextables.log.actions import AddAction
 from indextables.log.history import open_at
 from indextables.table.arguments import Moment
@@ -20,7 +21,7 @@ from indextables.table.questions import Questions
 from indextables.table.upkeep import Upkeep
 from indextables.table.write.commit_files import Txn, commit_files
 from indextables.table.write.create import create_table
-from indextables.table.write.result import Commit
+from indextables.table.write.result import WRITTEN, Commit
 
 
 class Table(Questions, Upkeep):
@@ -50,6 +51,7 @@ class Table(Questions, Upkeep):
         return cls(TableHandle(log, open_at(log)))
 
     @classmethod
+    @METRICS.measured("open")
     def open(
         cls,
         url: str | os.PathLike[str],
@@ -90,6 +92,7 @@ class Table(Questions, Upkeep):
         )
         return self._moved_to(done)
 
+    @METRICS.measured("append", **WRITTEN)
     def append(self, data: Any, progress: Watcher | None = None) -> Commit:
         """Add rows: an Arrow table, a batch, a reader, an iterable of batches, or anything with `__arrow_c_stream__`.
 
@@ -101,6 +104,7 @@ class Table(Questions, Upkeep):
 
         return self._moved_to(append(self._newest(), data, progress), rows=True)
 
+    @METRICS.measured("overwrite", **WRITTEN)
     def overwrite(self, data: Any, where: str | None = None, progress: Watcher | None = None) -> Commit:
         """Put rows in place of all that are there when it commits, or with `where` (SQL) of those in the partitions it selects.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, overload
 
 from indextables.log.state.checkpoint import Checkpointed, compacted_checkpoint
+from indextables.table.arguments import at_least_one
 from indextables.table.at_version import TableAtVersion
 from indextables.table.maintain.merge_plan import merge_limits
 from indextables.table.partition_predicate import over_partitions
@@ -12,6 +14,7 @@ from indextables.table.progress import Watcher
 from indextables.table.read.request import make_request
 
 if TYPE_CHECKING:
+    from indextables.core.runtime.jobs import Job
     from indextables.split.cache.index_cache import Prewarmed
     from indextables.table.maintain.merge import Merged
 
@@ -56,12 +59,47 @@ class Upkeep(TableAtVersion):
         self._move(before, before.moved(done.snapshot))
         return done
 
-    def prewarm(self, where: str | None = None) -> Prewarmed:
+    @overload
+    def prewarm(
+        self,
+        where: str | None = None,
+        segments: Sequence[str] | None = None,
+        fields: Sequence[str] | None = None,
+        parallelism: int | None = None,
+        wait: Literal[True] = True,
+    ) -> Prewarmed: ...
+
+    @overload
+    def prewarm(
+        self,
+        where: str | None = None,
+        segments: Sequence[str] | None = None,
+        fields: Sequence[str] | None = None,
+        parallelism: int | None = None,
+        *,
+        wait: bool,
+    ) -> Prewarmed | Job: ...
+
+    def prewarm(
+        self,
+        where: str | None = None,
+        segments: Sequence[str] | None = None,
+        fields: Sequence[str] | None = None,
+        parallelism: int | None = None,
+        wait: bool = True,
+    ) -> Prewarmed | Job:
         """Bring the indexes of all splits, or of those that may hold rows for which `where` (SQL) is true, to local disk.
 
-        What the cache (`cache.disk.maxBytes`) cannot hold is left out. Raises ForeignTable, SplitError.
+        `segments` names parts of the index, terms and postings by default; positions come only if named, and `DOC_STORE` opens
+        the row files. Index files hold all columns: `fields` are checked and come with all others. At most `parallelism` splits
+        are fetched at a time. What the cache (`cache.disk.maxBytes`) cannot hold is left out. With `wait=False` a job of this
+        process goes on beside the caller: see `indextables.inspect`. Raises OptionError, SchemaError, ForeignTable, SplitError.
         """
-        from indextables.table.read.prewarm import prewarm
+        from indextables.table.read.prewarm import begin_prewarm, prewarm
+        from indextables.table.read.prewarm_choice import choose
 
         handle = self._handle
-        return prewarm(handle, make_request(handle, "prewarming", columns=(), where=where))
+        request = make_request(handle, "prewarming", columns=(), where=where)
+        choice = choose(handle.schema, handle.options, segments, fields)
+        most = None if parallelism is None else at_least_one("parallelism", parallelism)
+        return (prewarm if wait else begin_prewarm)(handle, request, choice, most)

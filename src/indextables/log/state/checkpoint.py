@@ -12,13 +12,13 @@ from typing import Any
 
 from indextables.core import options as opt
 from indextables.core.errors import ForeignTable
-from indextables.log.actions import PROTOCOL_VERSION
+from indextables.core.metrics import METRICS
+from indextables.log.actions import PROTOCOL_VERSION, ProtocolAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.file_set import FileSet
 from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.listing import list_states, list_versions
-from indextables.log.protocol import upgraded_protocol
 from indextables.log.reachability import has_all_manifests
 from indextables.log.refresh import refresh_now
 from indextables.log.snapshot import LogAtVersion, Snapshot, check_same_table
@@ -90,6 +90,7 @@ def compacted_checkpoint(at: LogAtVersion) -> Checkpointed:
     return Checkpointed(at.snapshot, "avro-state", "none", written=False)
 
 
+@METRICS.measured("checkpoint", written=lambda done: float(done.written))
 def checkpoint(at: LogAtVersion, *, compact: bool) -> Checkpointed:
     """Write the state of the version, and go on from that state.
 
@@ -159,3 +160,10 @@ def _grounded(at: LogAtVersion) -> tuple[LogAtVersion, bool]:
         return at, True
     logger.warning("table %s: state %d lacks manifests; writing the next one anew", log.url, source.state.version)
     return LogAtVersion(log, open_again(at, whole=True)), False
+
+
+def upgraded_protocol(protocol: ProtocolAction) -> ProtocolAction:
+    """The newest protocol with all that our states need, and with every feature that the table has already."""
+    readers = tuple(dict.fromkeys([*(protocol.reader_features or ()), "avroState", "schemaDeduplication"]))
+    writers = tuple(dict.fromkeys([*(protocol.writer_features or ()), "avroState", "schemaDeduplication"]))
+    return ProtocolAction(PROTOCOL_VERSION, PROTOCOL_VERSION, readers, writers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change
-from indextables.log.protocol import upgraded_protocol
+from indextables.log.state.checkpoint import upgraded_protocol
 from indextables.table.handle import TableHandle
 
 OPERATION = "UPGRADE PROTOCOL"
