@@ -256,11 +256,19 @@ CASES = [
     case("overwrite with what was computed from it, nobody", RECOMPUTED, nobody, "a b c", "new"),
     case("overwrite with what was computed from it, an empty version", RECOMPUTED, lambda s: won(s), "a b c", "new"),
     refused(
-        "overwrite with what was computed from it, append", RECOMPUTED, theirs_added, FilesChanged, "and version 2 changed"
+        "overwrite with what was computed from it, append",
+        RECOMPUTED,
+        theirs_added,
+        FilesChanged,
+        "and version 2 changed",
     ),
     refused("overwrite with what was computed from it, removal", RECOMPUTED, a_removed, FilesChanged, "version 1,"),
     refused(
-        "overwrite with what was computed from it, overwrite", RECOMPUTED, all_removed, FilesChanged, "version 2 changed"
+        "overwrite with what was computed from it, overwrite",
+        RECOMPUTED,
+        all_removed,
+        FilesChanged,
+        "version 2 changed",
     ),
     refused(
         "replaceWhere with what was computed from it, append inside",

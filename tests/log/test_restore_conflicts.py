@@ -53,7 +53,12 @@ CASES = [
         None,
     ),
     Case("a merge of what another restore brought back", lambda s: won(s, adds=(add("ab"), add("c"))), "d ab", "a b"),
-    Case("a property", lambda s: with_metadata(s, configuration=s.metadata.configuration | {"owner": "you"}), "d", "a b c"),
+    Case(
+        "a property",
+        lambda s: with_metadata(s, configuration=s.metadata.configuration | {"owner": "you"}),
+        "d",
+        "a b c",
+    ),
 ]
 
 
@@ -79,7 +84,9 @@ def truncated(snapshot: Snapshot) -> Snapshot:
 
 
 def test_a_floor_above_the_target_is_the_end_of_a_restore() -> None:
-    with pytest.raises(CommitError, match="version 1 cannot be restored: time travel was truncated, the oldest version is 3") as no:
+    with pytest.raises(
+        CommitError, match="version 1 cannot be restored: time travel was truncated, the oldest version is 3"
+    ) as no:
         decide(BACK, OVERWRITTEN, truncated(OVERWRITTEN), NOW)
     assert (no.value.version, no.value.floor) == (1, 3)
 

@@ -117,7 +117,7 @@ class TestCopy:
     def test_from_one_store_to_another(self, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
         store = MemoryStore()
         monkeypatch.setattr(clone_module, "open_log", lambda _url, options: make_log(store, options.explicit()))
-        handle = Table.open(table.url, options={"cache.disk.enabled": False})._handle  # noqa: SLF001
+        handle = Table.open(table.url, options={"cache.disk.enabled": False})._handle
         copied = clone(handle, "mem://elsewhere")
         assert ids(Table(TableHandle(make_log(store), open_log(make_log(store))))) == [9, 10]
         assert copied.version == 1
@@ -138,7 +138,7 @@ class TestRefused:
     def test_a_split_that_is_gone(self, table: Table, tmp_path: Path) -> None:
         path = table.files().column("path")[0].as_py()
         (Path(table.url) / path).unlink()
-        with pytest.raises(SplitError, match="version 4 cannot be cloned: .* is gone from the store"):
+        with pytest.raises(SplitError, match=r"version 4 cannot be cloned: .* is gone from the store"):
             table.clone(tmp_path / "copy")
         assert not (tmp_path / "copy").exists()
 
@@ -155,7 +155,7 @@ class TestRefused:
             Table.open(tmp_path / "copy")
 
     def test_too_many_files_for_a_commit(self, table: Table, tmp_path: Path) -> None:
-        with pytest.raises(CommitError, match="a clone of 2 files needs a version file of .* merge splits first"):
+        with pytest.raises(CommitError, match=r"a clone of 2 files needs a version file of .* merge splits first"):
             table.clone(tmp_path / "copy", options={"transaction.maxVersionFileBytes": 100})
         assert not (tmp_path / "copy").exists()
 

@@ -43,7 +43,12 @@ def table(tmp_path: Path) -> Table:
 def test_partitions_go(table: Table, where: str, left: list[int], partitions: int, splits: int) -> None:
     sizes = sum(table.files(where).column("size").to_pylist())
     done = table.drop_partitions(where)
-    assert (done.status, done.partitions_dropped, done.splits_removed, done.version) == ("success", partitions, splits, 3)
+    assert (done.status, done.partitions_dropped, done.splits_removed, done.version) == (
+        "success",
+        partitions,
+        splits,
+        3,
+    )
     assert done.total_size_bytes == sizes
     assert done.message == f"version 3 is without {partitions} partitions ({splits} splits)"
     assert ids(table) == ids(Table.open(table.url)) == left

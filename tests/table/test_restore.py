@@ -139,7 +139,7 @@ class TestRefused:
     def test_a_file_that_is_gone(self, table: Table) -> None:
         path = Table.open(table.url, version=1).files().column("path")[0].as_py()
         (Path(table.url) / path).unlink()
-        with pytest.raises(SplitError, match="version 2 cannot be restored: .* is gone from the store") as no:
+        with pytest.raises(SplitError, match=r"version 2 cannot be restored: .* is gone from the store") as no:
             table.restore(version=2)
         assert no.value.split == path
         assert (table.version, ids(table)) == (3, [9])
@@ -153,16 +153,17 @@ class TestRefused:
         assert ids(table) == [9]
 
 
-class TestColumns:
-    NEW = pa.schema([("word", pa.string()), ("day", pa.string())])
-    TEXT = {"spark.indextables.indexing.typemap.word": "text"}
+NEW = pa.schema([("word", pa.string()), ("day", pa.string())])
+TEXT = {"spark.indextables.indexing.typemap.word": "text"}
 
+
+class TestColumns:
     def test_go_back_and_other_properties_stay(self, table: Table) -> None:
         table.commit_files(properties={"owner": "me", "logRetention.duration": None})
         job = begin_replace(
             table.url,
-            arrow_to_spark_json(self.NEW),
-            Options(self.TEXT),
+            arrow_to_spark_json(NEW),
+            Options(TEXT),
             partition_by=["day"],
             properties={"owner": "me", "team": "blue"},
         )
@@ -173,7 +174,7 @@ class TestColumns:
         assert ids(table) == [1, 2, 3]
         table.append(some(4))
         assert table.restore(version=5).status == "success"
-        assert (table.schema.names, table.properties) == (["word", "day"], {**self.TEXT, "owner": "me", "team": "blue"})
+        assert (table.schema.names, table.properties) == (["word", "day"], {**TEXT, "owner": "me", "team": "blue"})
         assert table.count(query="word:full") == 1
 
     def test_alone_are_restored_too(self, table: Table) -> None:
@@ -255,7 +256,9 @@ class TestTargetThatGoes:
             lose_target(store)
             opened(store).overwrite(some(77), where="day = 'a'")
 
-        with pytest.raises(VersionNotFound, match="version 6 removes what came back, and keeps what others wrote since"):
+        with pytest.raises(
+            VersionNotFound, match="version 6 removes what came back, and keeps what others wrote since"
+        ):
             opened(after_version(store, 4, then)).restore(version=2)
         assert ids(opened(store)) == [77]
 

@@ -169,5 +169,5 @@ class TestWritesOfManyProcesses:
 
     def test_of_a_table_that_is_not_there(self, tmp_path: Path) -> None:
         job = begin_write(str(tmp_path / "no"), arrow_to_spark_json(SCHEMA), Options(), mode="append")
-        with pytest.raises(VersionNotFound, match="there is no table at .* so it has no version 3"):
+        with pytest.raises(VersionNotFound, match=r"there is no table at .* so it has no version 3"):
             job.computed_from(3)

@@ -83,7 +83,8 @@ class TestTruncation:
         opened(store).truncate_time_travel()
         assert len(states(store)) == 2
         store.clock.advance(4 * DAY)
-        done = opened(store, {"state.retention.versions": 1, "state.retention.hours": 0}).truncate_time_travel()
+        thin = {"state.retention.versions": 1, "state.retention.hours": 0, "checkpointRetention.duration": 0}
+        done = opened(store, thin).truncate_time_travel()
         assert done.checkpoints_deleted == 1
         assert len(states(store)) == 1
         assert live(open_log(make_log(store))) == {*(f"f{number}" for number in range(1, 6)), "more"}
@@ -97,7 +98,11 @@ class TestTruncation:
 
     def test_a_new_table_has_nothing_to_truncate(self) -> None:
         done = opened(old_table(0)).truncate_time_travel()
-        assert (done.status, done.checkpoint_version, done.message) == ("no_action", 0, "the table has no older version")
+        assert (done.status, done.checkpoint_version, done.message) == (
+            "no_action",
+            0,
+            "the table has no older version",
+        )
 
     def test_changes_that_are_gone_are_said_to_be(self) -> None:
         store = old_table()

@@ -78,6 +78,8 @@ class Committed:
     metrics: dict[str, int] | None = None
     actions: Actions | None = None
     """What the version says; None where nothing was written."""
+    before: Snapshot | None = None
+    """The version that the commit follows; None where nothing was written."""
 
 
 def commit(
@@ -129,7 +131,7 @@ def commit(
             _verify_late_answer(current, signature.txn_id)
             newest = with_tip(_following(current, now_ms, actions))
             newest = log.remember_snapshot(newest)
-            return Committed(newest, signature.txn_id, written=True, metrics=metrics, actions=actions)
+            return Committed(newest, signature.txn_id, True, "", metrics, actions, current.snapshot)
         restart = fate == "restart"
         commit_back_off(log.options).wait(log.clock, attempt)
     raise TooManyConflicts(

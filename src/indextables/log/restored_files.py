@@ -4,7 +4,8 @@ live now            a b c d
 live at version 3   a b     e f
 the commit removes      c d      and adds again e f
 
-A file that is live at both versions is left as it is: data files never change. What is added again keeps every field of its entry.
+A file that is live at both versions is left as it is: data files never change. A file that is added again keeps every field of
+its entry.
 """
 
 from __future__ import annotations

@@ -118,7 +118,8 @@ class Table(Questions, Upkeep):
 
         `where` asks for partition columns only, and must be true for each new row: PredicateError otherwise. Rows that others
         changed there since this table was opened or refreshed are FilesChanged, unless `if_changed="replace"`. Without `where`
-        they are replaced, unless `if_changed="error"`. `if_version` names the version to compare with. Raises what `append` raises.
+        they are replaced, unless `if_changed="error"`. `if_version` names the version to compare with. Raises what `append`
+        raises.
         """
         from indextables.table.write.overwrite import overwrite
 
@@ -128,8 +129,8 @@ class Table(Questions, Upkeep):
     def restore(self, version: int | None = None, timestamp: Moment | None = None) -> Restored:
         """Make the rows of an older version, or of the one in force at a time, the newest rows. Later versions stay in history.
 
-        The columns and how they are indexed go back too; other properties stay. Raises VersionNotFound, SplitError where a file of
-        that version is gone, SchemaError, and what `commit_files` raises.
+        The columns and how they are indexed go back too; other properties stay. Raises VersionNotFound, SplitError where a file
+        of that version is gone, SchemaError, and what `commit_files` raises.
         """
         from indextables.table.write.restore import restore
 

@@ -2,8 +2,8 @@
 
     commit a version that is the floor ──▶ write its state ──▶ clean up below it
 
-From the commit on, nobody opens a version below the floor. Its log objects go as clean-up allows: a version file once it is older
-than the safety age, and nothing below a state that is not an hour old. So most of a young log goes with a later clean-up. The data
+From the commit on, nobody opens a version below the floor. Log objects go as clean-up allows: a version file once it is older
+than the safety age, and nothing below a state that is not an hour old. So most of a young log goes with a later clean-up. Data
 files that only older versions had go with purge.
 """
 
@@ -97,9 +97,7 @@ def _preview(handle: TableHandle, preserved: int) -> Truncated:
     return Truncated("dry_run", floor, versions, states, preserved, message)
 
 
-def _summary(
-    handle: TableHandle, report: CleanupReport, younger: int, preserved: int, *, had_floor: bool
-) -> Truncated:
+def _summary(handle: TableHandle, report: CleanupReport, younger: int, preserved: int, *, had_floor: bool) -> Truncated:
     versions, states = _counted(report.deleted)
     floor = handle.snapshot.floor
     status = "partial" if report.failed else "no_action" if had_floor and not report.deleted else "success"

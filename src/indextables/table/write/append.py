@@ -12,9 +12,7 @@ from indextables.table.open_table import at_read_version
 from indextables.table.progress import Watcher
 
 
-def append(
-    handle: TableHandle, data: Any, progress: Watcher | None = None, if_version: int | None = None
-) -> Committed:
+def append(handle: TableHandle, data: Any, progress: Watcher | None = None, if_version: int | None = None) -> Committed:
     """Write the rows of `data` and commit them. Without rows nothing is written.
 
     With `if_version` the table must have the rows of that version when the commit is made, or FilesChanged is raised.

@@ -3,8 +3,8 @@
     plan ──▶ split ──▶ local disk ──checksums──▶ the new place ──▶ version 0: the table exists ──▶ version 1: all of its rows
 
 Splits are copied byte for byte, several at a time, and never held in memory. Nothing names the copies before version 1 does, so
-whatever ends the work earlier takes them back; who is killed leaves files that belong to no table, and says nothing of them. There
-are no shallow copies, whose splits would stay at the source: a purge of the source cannot know who else names its splits.
+whatever ends the work earlier takes them back. A process that is killed leaves files that belong to no table. There are no
+shallow copies, whose splits would stay at the source: a purge of the source cannot know who else names its splits.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from indextables.table.write.after_commit import after_commit
 
 OPERATION: Final = "CLONE"
 _COPIES: Final = 4
-"""Splits that are copied at a time: enough to keep a line busy, few enough for a local disk, which holds so many splits at once."""
+"""Splits that are copied at a time: enough to keep a line busy, few enough for the local disk that holds all of them at once."""
 _STEP: Final = 8 << 20
 """Bytes of a split that are fetched in one request, and held in memory by each copy."""
 
@@ -101,13 +101,13 @@ def _filled(source: TableHandle, created: TableHandle, uploads: Uploads, copies:
     """Version 1 of the copy: all files in one commit, so that nobody sees a part of the rows."""
     parameters = {"source": source.url, "version": source.version, "tableId": source.table_id}
     try:
-        done = commit_uploads(
-            created, Change(adds=tuple(copies)), uploads, operation=OPERATION, parameters=parameters
-        )
+        done = commit_uploads(created, Change(adds=tuple(copies)), uploads, operation=OPERATION, parameters=parameters)
     except CommitOutcomeUnknown:
         raise
     except IndexTablesError as error:
-        raise type(error)(f"{error.message}; the table {created.url} was made, and is empty", **error.details) from error
+        raise type(error)(
+            f"{error.message}; the table {created.url} was made, and is empty", **error.details
+        ) from error
     return after_commit(created.moved(done.snapshot))
 
 
@@ -165,7 +165,9 @@ class _Copy:
             path.unlink(missing_ok=True)
         size = self.log.store.head(key).size
         if size != add.size:
-            raise StorageError(f"{self.log.url}/{key} has {size} bytes, the split that was copied has {add.size}; clone again")
+            raise StorageError(
+                f"{self.log.url}/{key} has {size} bytes, the split that was copied has {add.size}; clone again"
+            )
         rows = add.num_records or 0
         self.counter.add(rows_read=rows, rows_written=rows, splits=1, size=size)
         return msgspec.structs.replace(add, path=key)

@@ -65,7 +65,9 @@ def depends_on_what_was_read(where: str | None, if_changed: str | None, if_versi
         raise OptionError(f"if_changed is {if_changed!r}, but must be 'error' or 'replace'")
     if if_version is not None:
         if if_changed == "replace":
-            raise OptionError("if_version asks for the rows of one version, if_changed='replace' for any: give one of them")
+            raise OptionError(
+                "if_version asks for the rows of one version, if_changed='replace' for any: give one of them"
+            )
         return True
     return where is not None if if_changed is None else if_changed == "error"
 

@@ -3,9 +3,9 @@
     open the target ──▶ head what comes back ──▶ commit ──▶ open the target again ──▶ there: done
                                                               └─▶ gone: take back what came back, and fail
 
-What is removed and what comes back is decided when the commit is. A file that comes back may be older than every age that protects
-new files; only the log of the target protects it from purge, until the commit does. So the target must be there after the commit:
-then a purge that read the log before the commit has seen it, too.
+What is removed and what comes back is decided when the commit is. A file that comes back may be older than every age that
+protects new files; only the log of the target protects it from purge, until the commit does. So the target must be there after
+the commit: then a purge that read the log before the commit has seen the target, too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OPERATION: Final = "RESTORE"
 _MAPPING_OPTIONS: Final = f"{PREFIX}indexing."
 """What the keys of options begin with that decide how rows are indexed. They belong to the schema, and go back with it."""
 _HEADS_AT_A_TIME: Final = 1000
-"""Files whose existence is asked for together: enough to keep all connections busy, few enough to end soon after a missing one."""
+"""Files whose existence is asked for together: enough to keep all connections busy, few enough to end soon if one is missing."""
 
 
 @dataclass(frozen=True)

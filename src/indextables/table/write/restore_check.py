@@ -1,7 +1,8 @@
 """After a restore: is the log of its target still there? If not, what came back is taken out again.
 
 Clean-up may have deleted the target's log objects while the restore was committed, and a purge that read the log in between takes
-the files of the target for orphans. A log object never comes back, so a target that opens after the commit was there all the time.
+the files of the target for orphans. A log object never comes back, so a target that opens after the commit was there all the
+time.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def check_target_kept(target: TableHandle, done: Committed) -> None:
             _give_up(target, done, gone)
         except (StorageError, LogReadTimeout) as error:
             if look + 1 == _LOOKS:
-                raise _unknown(target, done, f"the log of version {target.version} cannot be looked at: {error}") from error
+                raise _unknown(
+                    target, done, f"the log of version {target.version} cannot be looked at: {error}"
+                ) from error
             commit_back_off(log.options).wait(log.clock, look)
         else:
             return
@@ -77,7 +80,8 @@ def _give_up(target: TableHandle, done: Committed, gone: IndexTablesError) -> No
 
 def _taken_back(restored: TableHandle, done: Committed) -> str:
     """Undo a restore: all of it, or only what came back, if others have removed files since. Says which."""
-    before = restored.moved(open_log(restored.log, restored.version - 1, whole=True))
+    assert done.before is not None
+    before = restored.moved(done.before)
     actions = done.actions or Actions()
     back = [add.path for add in actions.adds]
     undone = restored_files(restore_target(before.snapshot), restored.snapshot).adds
