@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from indextables.core.runtime.jobs import Job
     from indextables.split.cache.index_cache import Prewarmed
     from indextables.table.maintain.merge import Merged
+    from indextables.table.maintain.truncate import Truncated
 
 
 class Upkeep(TableAtVersion):
@@ -58,6 +59,19 @@ class Upkeep(TableAtVersion):
         done = compacted_checkpoint(before)
         self._move(before, before.moved(done.snapshot))
         return done
+
+    def truncate_time_travel(self, dry_run: bool = False) -> Truncated:
+        """Give up every version but the newest: a version that becomes the oldest is committed, and the log below it goes.
+
+        Log objects that are younger than the safety age go with a later clean-up. Data files stay; purge deletes those that no
+        version has any more. With `dry_run` nothing is committed or deleted. Raises what `commit_files` raises.
+        """
+        from indextables.table.maintain.truncate import truncate_time_travel
+
+        before = self._newest("truncate")
+        result = truncate_time_travel(before, dry_run=dry_run)
+        self._move(before, result.handle)
+        return result.truncated
 
     @overload
     def prewarm(
