@@ -6,9 +6,11 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 from indextables.log.json_checkpoint import has_parts
 from indextables.sql.answer import FLAG, NUMBER, TEXT, WHOLE, Executor, Setting, columns
-from indextables.sql.commands import Checkpoint, Compact, MergeSplits, Purge, TruncateTimeTravel
+from indextables.sql.commands import Checkpoint, Compact, MergeSplits, Optimize, Purge, TruncateTimeTravel
 from indextables.table.at_version import handle_of
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ TRUNCATE: Final = columns(
     files_preserved=WHOLE,
     message=TEXT,
 )
+OPTIMIZE: Final = columns(step=TEXT, reason=TEXT, status=TEXT, before=TEXT, after=TEXT, duration_ms=WHOLE, message=TEXT)
 
 
 def merge_splits(command: MergeSplits, at: Setting) -> list[dict[str, Any]]:
@@ -160,10 +163,16 @@ def truncate_time_travel(command: TruncateTimeTravel, at: Setting) -> list[dict[
     return [{"table_path": table.url, **{name: getattr(done, name) for name in TRUNCATE.names[1:]}}]
 
 
+def optimize(command: Optimize, at: Setting) -> pa.Table:
+    """The maintenance that a table needs now, a row for each step."""
+    return at.tables(command.table).optimize(dry_run=command.dry_run, progress=at.progress).table()
+
+
 EXECUTORS: Final[dict[type, Executor]] = {
     MergeSplits: Executor(MERGE, merge_splits, changes=True),
     Purge: Executor(PURGE, purge, changes=True),
     Checkpoint: Executor(CHECKPOINT, checkpoint, changes=True),
     Compact: Executor(CHECKPOINT, checkpoint, changes=True),
     TruncateTimeTravel: Executor(TRUNCATE, truncate_time_travel, changes=True),
+    Optimize: Executor(OPTIMIZE, optimize, changes=True),
 }
