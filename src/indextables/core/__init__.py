@@ -8,6 +8,7 @@ errors.py           every error that a caller can meet, in one tree
 metrics.py          counts and durations of this process
 clock.py            time, sleep, ids and chance, so that a test can replace them
 types.py            Spark's JSON schemas ⇄ Arrow schemas
+schema_text.py      schemas as people type them: `ts timestamp, message text`
 values.py           typed values ⇄ texts of the log
 arrow_values.py     Python values and numpy arrays → Arrow, without loading pandas
 row_order.py        rows in the order of columns as Spark has it, and the first n of them
