@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from indextables._version import __version__
+from indextables.cli import app_looking, app_maintenance, app_sql
 from indextables.cli import params as p
 from indextables.cli.command import Call, command
-from indextables.cli.examples import epilog
 from indextables.cli.load.formats import Format
 
 app = typer.Typer(
@@ -80,7 +80,8 @@ def import_(
         list[str],
         typer.Argument(
             metavar="FILES...",
-            help="Files or patterns of CSV, TSV, JSON lines or Parquet, gzip'd or not; - is standard input.",
+            help="Files or patterns of CSV, TSV, JSON, Parquet or .log, packed (.gz, .zst, .bz2) or not, local or in a store "
+            "(s3://bucket/*.csv); - is standard input.",
             show_default=False,
         ),
     ],
@@ -265,29 +266,6 @@ def merge(
     )
 
 
-@app.command("sql", epilog=epilog("sql"))
-def sql(
-    text: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[STATEMENTS]",
-            help="Statements with semicolons between them; without them a prompt, or standard input.",
-            show_default=False,
-        ),
-    ] = None,
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE", help="Statements of a file; - is standard input.")
-    ] = None,
-    table: Annotated[
-        list[str] | None,
-        typer.Option("--table", "-t", metavar="NAME=TABLE", help="A name for a table; may be repeated."),
-    ] = None,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
-    no_header: p.NoHeader = False,
-) -> int:
-    """Run statements such as PURGE INDEXTABLES logs DRY RUN. Names of tables are directories, unless --table says otherwise."""
-    from indextables.cli.sql_text import Asked, run_statements
-
-    return run_statements(text, file, Asked(table or (), option or (), output, json, not no_header))
+app_looking.declare(app)
+app_maintenance.declare(app)
+app_sql.declare(app)

@@ -10,6 +10,7 @@ profiler.py         sections of the code, timed while somebody wants to know
 redaction.py        texts without the secrets in them
 clock.py            time, sleep, ids and chance, so that a test can replace them
 types.py            Spark's JSON schemas ⇄ Arrow schemas
+schema_text.py      schemas as people type them: `ts timestamp, message text`
 values.py           typed values ⇄ texts of the log
 arrow_values.py     Python values and numpy arrays → Arrow, without loading pandas
 row_order.py        rows in the order of columns as Spark has it, and the first n of them

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from indextables.sql.answer import Executor, Result, Setting, answer
 from indextables.sql.commands import Command
-from indextables.sql.statements import caches, changing, figures, looking, maintaining, mending
+from indextables.sql.statements import caches, changing, figures, looking, mending, tidying
 from indextables.sql.table_ref import TableRef
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from indextables.table.progress import Watcher
 
 EXECUTORS: Final[dict[type, Executor]] = {
-    **maintaining.EXECUTORS,
+    **tidying.EXECUTORS,
     **changing.EXECUTORS,
     **mending.EXECUTORS,
     **looking.EXECUTORS,

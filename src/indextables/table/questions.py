@@ -15,6 +15,8 @@ from indextables.log.history import Changes, read_changes, read_history, read_lo
 from indextables.table.arguments import Moment, milliseconds, row_limit, whole_number
 from indextables.table.at_version import TableAtVersion
 from indextables.table.maintain.describe_state import describe_state
+from indextables.table.maintain.describe_table import describe_table
+from indextables.table.maintain.list_partitions import partitions_table
 from indextables.table.maintain.list_skips import skips_table
 from indextables.table.read.count import count
 from indextables.table.read.request import ByScore, make_request, plan_read
@@ -139,6 +141,22 @@ class Questions(TableAtVersion):
         if isinstance(since, date | str):
             since = version_at(self._handle.log, milliseconds(since))
         return read_changes(self._handle, whole_number("since", since))
+
+    def partitions(self) -> pa.Table:
+        """The partitions that have files, a row each, in the order of their values.
+
+        The columns are the partition columns, then `files`, `rows`, `bytes`, `oldest_file`, `newest_file` (times) and `version`,
+        the newest version that added one of the files. A table without partition columns is one partition.
+        """
+        return partitions_table(self._handle)
+
+    def describe(self) -> pa.Table:
+        """The table in facts, as `property`, `value` rows.
+
+        The facts are where the table lies, its id and version, rows, files, bytes and ages, the protocol, the newest state, how
+        many versions are kept, the properties (`property.<key>`) and the columns with their indexes (`column.<name>`).
+        """
+        return describe_table(self._handle).table()
 
     def state(self) -> pa.Table:
         """The state that the table stands on: format, version, files, manifests, tombstones …, as `property`, `value` rows."""

@@ -40,7 +40,10 @@ class Table(Questions, Upkeep):
         options: Mapping[str, Any] | None = None,
         if_exists: Literal["error", "open"] = "error",
     ) -> Table:
-        """Create a table. `schema` is Arrow or Spark's JSON; with `if_exists="open"` an existing table is opened as it is.
+        """Create a table. `schema` is Arrow, Spark's JSON, or text such as `"ts timestamp, id long not null, message text"`.
+
+        A column of type `text` is a string that is indexed word by word. With `if_exists="open"` an existing table is opened
+        as it is.
 
         Raises TableExists, SchemaError, OptionError.
         """

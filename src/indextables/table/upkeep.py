@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from indextables.core.runtime.jobs import Job
     from indextables.split.cache.index_cache import Prewarmed
     from indextables.table.maintain.merge import Merged
+    from indextables.table.maintain.optimize import Optimized
     from indextables.table.maintain.truncate import Truncated
 
 
@@ -117,3 +118,18 @@ class Upkeep(TableAtVersion):
         choice = choose(handle.schema, handle.options, segments, fields)
         most = None if parallelism is None else at_least_one("parallelism", parallelism)
         return (prewarm if wait else begin_prewarm)(handle, request, choice, most)
+
+    def optimize(self, dry_run: bool = False, progress: Watcher | None = None, prewarm: bool = False) -> Optimized:
+        """Do what the table needs now: merge small splits of like size and write a compact state of the log.
+
+        With `prewarm` the indexes come to local disk. A dry run says what is needed and does nothing. Several machines may do
+        this at the same time. `Optimized.table()` has a row for each step. Raises what `merge_splits` and `checkpoint` raise.
+        """
+        from indextables.table.maintain.optimize import Work, optimize
+
+        self._newest("optimize")
+        self.refresh()
+        before = self._handle
+        result = optimize(before, Work(dry_run, progress), prewarm=prewarm)
+        self._move(before, result.handle)
+        return result.optimized

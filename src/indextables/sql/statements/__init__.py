@@ -1,6 +1,6 @@
 """The executors of statements. Each takes a command and a `Setting`, calls one method, and gives rows.
 
-maintaining.py  MERGE SPLITS, PURGE, CHECKPOINT, COMPACT, TRUNCATE TIME TRAVEL, OPTIMIZE
+tidying.py      MERGE SPLITS, PURGE, CHECKPOINT, COMPACT, TRUNCATE TIME TRAVEL, OPTIMIZE
 changing.py     DROP PARTITIONS, RESTORE, CLONE, properties, UPGRADE PROTOCOL
 mending.py      REPAIR and FSCK
 looking.py      DESCRIBE of one table: state, log, history, partitions, component sizes

@@ -4,6 +4,9 @@ merge.py           many small splits become few large ones
 merge_plan.py      which splits are merged into which
 merge_on_write.py  merges that follow writes of this process
 truncate.py        time travel given up: the newest version becomes the oldest
+optimize.py        merge, compact, purge and prewarm, as far as a table needs it
+describe_table.py  a table in facts
+list_partitions.py partitions with files, rows, bytes and ages
 describe_state.py  the state that a table was opened from
 describe_rows.py   files, history, partitions and changes, as rows
 list_skips.py      files that an operation could not handle
