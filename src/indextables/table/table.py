@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -21,6 +21,9 @@ from indextables.table.upkeep import Upkeep
 from indextables.table.write.commit_files import Txn, commit_files
 from indextables.table.write.create import create_table
 from indextables.table.write.result import Commit
+
+if TYPE_CHECKING:
+    from indextables.table.maintain.repair import Repaired
 
 
 class Table(Questions, Upkeep):
@@ -63,6 +66,23 @@ class Table(Questions, Upkeep):
         """
         handle = open_table(url, version, timestamp, options)
         return cls(handle, travelled=version is not None or timestamp is not None)
+
+    @staticmethod
+    def repair(
+        source_log: str | os.PathLike[str],
+        target_log: str | os.PathLike[str] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Repaired:
+        """Write a new log from what can be read of a damaged one, or from the splits alone where the log is gone.
+
+        `source_log` is a table, or the `_transaction_log` of one. `target_log` is an empty directory; without it, the new log
+        lies beside the old one as `_transaction_log_repaired_<time>`. Nothing is changed or deleted: the answer's message says
+        what could not be known, and which moves put the new log in place. The table has another id afterwards, so that every
+        reader and writer that knew the old log notices. Raises TableNotFound, TableExists, StorageError, UnsupportedProtocol.
+        """
+        from indextables.table.maintain.repair import repair
+
+        return repair(source_log, target_log, options)
 
     def commit_files(
         self,
