@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from indextables.table.write.drop_partitions import DroppedPartitions
     from indextables.table.write.restore import Restored
 
+if TYPE_CHECKING:
+    from indextables.table.maintain.repair import Repaired
+
 
 class Table(Questions, Upkeep):
     """A table at one version. `refresh` moves it to the newest; commits move it to what they wrote."""
@@ -72,6 +75,23 @@ class Table(Questions, Upkeep):
         """
         handle = open_table(url, version, timestamp, options)
         return cls(handle, travelled=version is not None or timestamp is not None)
+
+    @staticmethod
+    def repair(
+        source_log: str | os.PathLike[str],
+        target_log: str | os.PathLike[str] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Repaired:
+        """Write a new log from what can be read of a damaged one, or from the splits alone where the log is gone.
+
+        `source_log` is a table, or the `_transaction_log` of one. `target_log` is an empty directory; without it, the new log
+        lies beside the old one as `_transaction_log_repaired_<time>`. Nothing is changed or deleted: the answer's message says
+        what could not be known, and which moves put the new log in place. The table has another id afterwards, so that every
+        reader and writer that knew the old log notices. Raises TableNotFound, TableExists, StorageError, UnsupportedProtocol.
+        """
+        from indextables.table.maintain.repair import repair
+
+        return repair(source_log, target_log, options)
 
     def commit_files(
         self,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, overload
 
+import pyarrow as pa
+
 from indextables.log.state.checkpoint import Checkpointed, compacted_checkpoint
 from indextables.table.arguments import at_least_one
 from indextables.table.at_version import TableAtVersion
@@ -60,6 +62,23 @@ class Upkeep(TableAtVersion):
         done = compacted_checkpoint(before)
         self._move(before, before.moved(done.snapshot))
         return done
+
+    def fsck(self, repair: bool = False, progress: Watcher | None = None) -> pa.Table:
+        """What is wrong with the newest version of the table: `severity`, `kind`, `path` and `message` of each finding.
+
+        Every object of the log and every byte of every live split is read and compared: checksums, sizes, rows, bounds, gaps,
+        orphans, doubled rows. A table without findings is whole. With `repair`, what can be proved is repaired in place by
+        additions: a pointer, or a newer state in place of a damaged one. The other findings say what to do. The command line
+        (`indextables fsck`) also checks tables that cannot be opened. Raises StorageError.
+        """
+        from indextables.table.maintain.fsck import fsck
+
+        if repair:
+            self._newest("repair")
+        found = fsck(self._handle.log, repair=repair, progress=progress)
+        if repair:
+            self.refresh()
+        return found
 
     def truncate_time_travel(self, dry_run: bool = False) -> Truncated:
         """Give up every version but the newest: a version that becomes the oldest is committed, and the log below it goes.
