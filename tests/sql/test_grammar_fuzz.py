@@ -29,7 +29,8 @@ CLAUSES = sorted(
 WORDS = [
     *KEYWORDS,
     *CLAUSES,
-    *"INDEXTABLE tantivy4spark logs a.b 'x' `z` 5 100M -1 1e9 ; ( ) , . = < AND OR NOT IN NULL ' ` /* */ --".split(" "),
+    *("INDEXTABLE", "tantivy4spark", "logs", "a.b", "'x'", "`z`", "5", "100M", "-1", "1e9"),
+    *(";", "(", ")", ",", ".", "=", "<", "AND", "OR", "NOT", "IN", "NULL", "'", "`", "/*", "*/", "--"),
     *('"y"', '"', "\n", "\x00", "\ud800", "日本", "\u0130", "ß", "\u2028"),
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,25 +18,27 @@ from indextables.sql.grammar import parse_statement
 from indextables.sql.run_text import GivenTables
 from indextables.table.read.prewarm_choice import SEGMENT_NAMES
 from sql.conftest import rows
-from tables import handle_of
 
 COLUMNS = {
     "MergeSplits": "table_path status sources results rows bytes_before bytes_after skipped version duration_ms message",
-    "Purge": "table_path status orphaned_files_found orphaned_files_deleted size_mb_deleted retention_hours transaction_logs_found "
-    "transaction_logs_deleted states_deleted manifests_deleted temporary_files_deleted dry_run duration_ms message",
+    "Purge": "table_path status orphaned_files_found orphaned_files_deleted size_mb_deleted retention_hours "
+    "transaction_logs_found transaction_logs_deleted states_deleted manifests_deleted temporary_files_deleted "
+    "dry_run duration_ms message",
     "DropPartitions": "table_path status partitions_dropped splits_removed total_size_bytes version message",
     "Checkpoint": "table_path status checkpoint_version num_actions num_files protocol_version is_multi_part",
     "Compact": "table_path status checkpoint_version num_actions num_files protocol_version is_multi_part",
     "TruncateTimeTravel": "table_path status checkpoint_version versions_deleted checkpoints_deleted files_preserved message",
     "RepairLog": "source_path target_path source_version total_splits valid_splits missing_splits status",
     "DescribeState": "property value",
-    "DescribeLog": "version log_file_path action_type path partition_values size data_change tags modification_time stats min_values "
-    "max_values num_records footer_start_offset footer_end_offset hotcache_start_offset hotcache_length has_footer_offsets "
-    "time_range_start time_range_end split_tags delete_opstamp num_merge_ops doc_mapping_json doc_mapping_ref "
-    "uncompressed_size_bytes deletion_timestamp extended_file_metadata skip_timestamp skip_reason skip_operation skip_retry_after "
-    "skip_count protocol_min_reader_version protocol_min_writer_version protocol_reader_features protocol_writer_features "
-    "metadata_id metadata_name metadata_description metadata_format_provider metadata_format_options metadata_schema_string "
-    "metadata_partition_columns metadata_configuration metadata_created_time is_checkpoint",
+    "DescribeLog": "version log_file_path action_type path partition_values size data_change tags modification_time stats "
+    "min_values max_values num_records footer_start_offset footer_end_offset hotcache_start_offset "
+    "hotcache_length has_footer_offsets time_range_start time_range_end split_tags delete_opstamp "
+    "num_merge_ops doc_mapping_json doc_mapping_ref uncompressed_size_bytes deletion_timestamp "
+    "extended_file_metadata skip_timestamp skip_reason skip_operation skip_retry_after skip_count "
+    "protocol_min_reader_version protocol_min_writer_version protocol_reader_features protocol_writer_features "
+    "metadata_id metadata_name metadata_description metadata_format_provider metadata_format_options "
+    "metadata_schema_string metadata_partition_columns metadata_configuration metadata_created_time "
+    "is_checkpoint",
     "DescribeHistory": "version timestamp operation parameters metrics txn_id read_version engine",
     "DescribeComponentSizes": "split_path partition_values component_key size_bytes component_type field_name",
     "DescribeDiskCache": "executor_id host enabled total_bytes max_bytes usage_percent splits_cached components_cached",
@@ -364,5 +365,5 @@ def test_the_package_is_a_function_and_a_package(logs: Table) -> None:
 
 
 def test_queries_are_refused(logs: Table) -> None:
-    with pytest.raises(StatementError, match="ask with Table.scan, Table.search or Table.aggregate, or in Spark"):
+    with pytest.raises(StatementError, match=r"ask with Table\.scan, Table\.search or Table\.aggregate, or in Spark"):
         indextables.sql("SELECT * FROM logs", logs=logs)

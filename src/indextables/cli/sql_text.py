@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -41,17 +41,15 @@ class Asked:
         """Do some work and print its answer, or its error."""
         return perform(work, self.output, json=self.json, header=self.header, undone=undone)
 
-    def resolver(self) -> GivenTables:
-        """The tables by their names. Raises UsageError."""
-        from indextables.sql.run_text import GivenTables
-
+    def named(self) -> dict[str, str]:
+        """Where the tables with a name of their own lie. Raises UsageError."""
         named: dict[str, str] = {}
         for text in self.tables:
             name, mark, url = text.partition("=")
             if not mark or not name.strip() or not url.strip():
                 raise UsageError(f"--table is {text!r}, but must be name=table, such as logs=s3://bucket/logs")
             named[name.strip()] = url.strip()
-        return GivenTables(named, self.options(), names_are_paths=True)
+        return named
 
     def options(self) -> dict[str, str]:
         """The options by their keys. Raises UsageError."""
@@ -86,10 +84,12 @@ def _read(file: str) -> str:
 def run_text(text: str, asked: Asked) -> int:
     """Run the statements of a text one after the other, up to the first that fails. All are parsed before the first one runs."""
     from indextables.sql.grammar import parse_script
+    from indextables.sql.run_text import GivenTables
 
     try:
-        commands = parse_script(text)
-        tables = asked.resolver()
+        named = asked.named()
+        commands = [_with_path(command, named) for command in parse_script(text)]
+        tables = GivenTables(named, asked.options())
     except IndexTablesError as error:
         code = _failed(error, asked)
         _point(text, error, asked)
@@ -99,6 +99,16 @@ def run_text(text: str, asked: Asked) -> int:
         if code != OK:
             return code
     return OK
+
+
+def _with_path(command: Command, named: Collection[str]) -> Command:
+    """The command about a directory, where a statement names a table that nobody gave a name."""
+    from indextables.sql.table_ref import TableName, TablePath
+
+    table = getattr(command, "table", None)
+    if isinstance(table, TableName) and str(table) not in named:
+        return replace(command, table=TablePath(str(table)))
+    return command
 
 
 def _run(command: Command, tables: GivenTables, asked: Asked) -> int:

@@ -17,18 +17,15 @@ from indextables.table.progress import Watcher
 
 
 class GivenTables:
-    """A resolver: paths are opened, names are those that the caller gave. With `names_are_paths` other names are paths, too."""
+    """A resolver: paths are opened, names are those that the caller gave."""
 
     def __init__(
         self,
         tables: Mapping[str, Table | str | os.PathLike[str]] | None = None,
         options: Mapping[str, Any] | None = None,
-        *,
-        names_are_paths: bool = False,
     ) -> None:
         self._tables = dict(tables or {})
         self._options = options
-        self._names_are_paths = names_are_paths
         for name, table in self._tables.items():
             if not isinstance(table, Table | str | os.PathLike):
                 raise StatementError(f"{name} is a {type(table).__name__}, but must be a Table, a path or a URL")
@@ -46,8 +43,6 @@ class GivenTables:
         alike = [known for known in self._tables if known.lower() == name.lower()]
         if len(alike) == 1:
             return self._tables[alike[0]]
-        if self._names_are_paths:
-            return name
         known = f"there are {', '.join(self._tables)}" if self._tables else "no names were given"
         raise TableNotFound(
             f"no table is called {name}, {known}: write its path between quotes, or give it a name as in sql(text, {name}=table)",
