@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from indextables.log.state.checkpoint import Checkpointed, compacted_checkpoint
@@ -14,6 +15,7 @@ from indextables.table.read.request import make_request
 if TYPE_CHECKING:
     from indextables.split.cache.index_cache import Prewarmed
     from indextables.table.maintain.merge import Merged
+    from indextables.table.maintain.purge import Purged
 
 
 class Upkeep(TableAtVersion):
@@ -55,6 +57,28 @@ class Upkeep(TableAtVersion):
         done = compacted_checkpoint(before)
         self._move(before, before.moved(done.snapshot))
         return done
+
+    def purge(
+        self,
+        older_than: float | str | timedelta | None = None,
+        log_retention: float | str | timedelta | None = None,
+        dry_run: bool = False,
+        progress: Watcher | None = None,
+    ) -> Purged:
+        """Delete splits that no version names, and versions, states and checkpoints that are past their time. Rows stay.
+
+        `older_than` is the age of splits to delete (`purge.defaultRetentionHours`), `log_retention` how far back time travel
+        reaches afterwards (`logRetention.duration`): hours, a timedelta, or text such as "7 days". Nothing younger than the
+        table's safety age goes. With `dry_run` nothing goes at all, and `paths` of the answer is what would.
+
+        Raises OptionError for retentions below `purge.minRetentionHours`, ForeignTable, VersionGap, StorageError, and CorruptLog
+        where a part of the log cannot be read: then no split is deleted.
+        """
+        from indextables.table.maintain.purge import purge, purge_ages
+
+        ages = purge_ages(self._newest("purge").options, older_than, log_retention)
+        self.refresh()
+        return purge(self._handle, ages, dry_run=dry_run, progress=progress)
 
     def prewarm(self, where: str | None = None) -> Prewarmed:
         """Bring the indexes of all splits, or of those that may hold rows for which `where` (SQL) is true, to local disk.
