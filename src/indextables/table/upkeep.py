@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from indextables.split.cache.index_cache import Prewarmed
     from indextables.table.maintain.merge import Merged
     from indextables.table.maintain.optimize import Optimized
-    from indextables.table.maintain.truncate import Truncated
     from indextables.table.maintain.purge import Purged
+    from indextables.table.maintain.truncate import Truncated
 
 
 class Upkeep(TableAtVersion):
