@@ -36,6 +36,8 @@ SIGNATURES = {
     "history": "(self, limit=None)",
     "changes": "(self, since)",
     "log": "(self, include_all=False)",
+    "log_actions": "(self, include_all=False)",
+    "upgrade_protocol": "(self)",
     "skips": "(self)",
 }
 PROPERTIES = {"version", "schema", "partition_columns", "properties", "url", "id"}
@@ -55,9 +57,17 @@ def signature(function: Any) -> str:
 
 
 def test_the_package() -> None:
-    assert {"AddAction", "Changes", "Commit", "Table", "__version__"} <= set(indextables.__all__)
+    assert {"AddAction", "Changes", "Commit", "Table", "__version__", "sql"} <= set(indextables.__all__)
     assert all(hasattr(indextables, name) for name in indextables.__all__)
     assert indextables.__version__.count(".") == 2
+
+
+def test_statements_are_run_by_the_package() -> None:
+    from indextables.sql.run_text import sql
+
+    assert callable(indextables.sql)
+    assert signature(sql) == "(text, /, options=None, progress=None, **tables)"
+    assert signature(indextables.sql) == "(text, /, options=None, progress=None, **tables)"
 
 
 def test_the_methods_of_a_table() -> None:
