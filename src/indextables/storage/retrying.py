@@ -5,7 +5,7 @@ Reads, listings, deletes and plain puts give the same result when repeated. A cr
 caller reads the key back and knows what it wrote.
 
 Every store of a table is wrapped here, so here requests are counted, and timed while the profiler is enabled. A request is one
-call of a store, whatever became of it: several ranges of one object are one, and so are a thousand keys of a listing or of a delete.
+call of a store, whatever became of it: several ranges of one object are one, and so are a thousand keys of a listing or a delete.
 Bytes are those of objects that came back. Rows that are read through a map of a local file are no requests.
 """
 
