@@ -43,6 +43,8 @@ class Replayed:
     """Versions after the last usable base whose contents nobody knows."""
     has_metadata: bool
     """True if schema and partition columns come from the log."""
+    has_protocol: bool
+    """True if the protocol comes from the log. A log whose version 0 can be read has the protocol that stands there, or none."""
     differences: dict[str, str]
     """Keys of states and checkpoints that say something else than the version files, each with what."""
 
@@ -73,9 +75,10 @@ def replay(remains: Remains, misplaced: Mapping[int, str]) -> Replayed:
                 continue
             running, unknown = _based(base), []
     known = running is not None and bool(running.metadata.schema_string)
+    has_protocol = 0 in good or bool(bases) or any(version.actions.protocol for version in good.values())
     if running is not None and table_id:
         running = replace(running, metadata=msgspec.structs.replace(running.metadata, id=table_id))
-    return Replayed(running, not unknown and running is not None, tuple(unknown), known, differences)
+    return Replayed(running, not unknown and running is not None, tuple(unknown), known, has_protocol, differences)
 
 
 def _based(base: Base) -> Snapshot:
