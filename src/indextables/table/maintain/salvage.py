@@ -66,6 +66,8 @@ def salvage(checked: CheckedLog, there: Mapping[str, int]) -> Salvaged:
         if not replayed.certain:
             found.doubts.append(_lost_versions(replayed.unknown))
         return found
+    if replayed.contradicted is not None:
+        found.doubts.append(f"{replayed.contradicted} contradicts version files, and its word was taken")
     if replayed.certain and replayed.has_metadata:
         _with_footers(checked.remains.log, known, there, found)
         return found
