@@ -17,9 +17,9 @@ import pytest
 
 from cli.support import environment, ok, run
 from indextables import Table
-from indextables.cli import sql_prompt
-from indextables.cli.sql_prompt import completions, help_text, history_file, prompt
-from indextables.cli.sql_text import pointed
+from indextables.cli.sql import sql_prompt
+from indextables.cli.sql.sql_prompt import completions, help_text, history_file, prompt
+from indextables.cli.sql.sql_text import pointed
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def run_statements(text: str | None, file: str | None, asked: Asked) -> int:
     if text is not None and file is not None:
         return _failed(UsageError("statements are given twice, as text and with --file: leave one out"), asked)
     if text is None and file is None and sys.stdin is not None and sys.stdin.isatty():
-        from indextables.cli.sql_prompt import prompt
+        from indextables.cli.sql.sql_prompt import prompt
 
         return prompt(lambda typed: run_text(typed, asked))
     if text is None:

@@ -12,7 +12,7 @@ import pytest
 from indextables import AddAction, Table
 from indextables.core.options import PREFIX
 from indextables.log.actions import MetadataAction, ProtocolAction, RemoveAction, SkipAction
-from indextables.log.log_actions import LOG_ACTIONS_SCHEMA
+from indextables.table.inspect.log_actions import LOG_ACTIONS_SCHEMA
 
 SCHEMA = pa.schema([("day", pa.string()), ("id", pa.int64())])
 FULL = AddAction(
