@@ -12,6 +12,7 @@ import os
 import random
 import sys
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -93,7 +94,12 @@ class Racer:
         return {"merged": done.results}
 
     def purge(self) -> Line:
-        let_time_pass(Path(self.table.url))
+        root = Path(self.table.url)
+        (root / "part=0" / "splits").mkdir(parents=True, exist_ok=True)
+        (root / "part=0" / "splits" / f"split-{uuid.UUID(int=self.random.getrandbits(128))}.split").write_bytes(
+            b"left behind"
+        )
+        let_time_pass(root)
         done = self.table.refresh().purge(older_than=1, log_retention=1)
         time.sleep(0.5)
         return {"purged": done.orphaned_files_deleted, "versions": done.transaction_logs_deleted}
@@ -105,13 +111,13 @@ class Racer:
         return {"read": version, "ids": ids, "count": Table.open(table.url, options=OPTIONS).count(query="row")}
 
 
-def let_time_pass(root: Path) -> None:
-    """Make objects that are not new look old. Version 0 stays as it is: its time says which table this is."""
+def let_time_pass(root: Path, older_than: float = OLD_SECONDS) -> None:
+    """Make objects that are older than some seconds look two days older. Version 0 stays as it is: its time says which table this is."""
     now = time.time()
     for file in root.rglob("*"):
         try:
             age = now - file.stat().st_mtime
-            if file.is_file() and OLD_SECONDS < age < TWO_DAYS and file.name != VERSION_ZERO:
+            if file.is_file() and older_than < age < TWO_DAYS and file.name != VERSION_ZERO:
                 os.utime(file, (now - age - TWO_DAYS, now - age - TWO_DAYS))
         except FileNotFoundError:
             continue  # somebody deleted the object meanwhile
