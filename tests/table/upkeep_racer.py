@@ -112,7 +112,7 @@ class Racer:
 
 
 def let_time_pass(root: Path, older_than: float = OLD_SECONDS) -> None:
-    """Make objects that are older than some seconds look two days older. Version 0 stays as it is: its time says which table this is."""
+    """Make objects that are older than some seconds look two days older. Version 0 stays as it is: its time is the table's."""
     now = time.time()
     for file in root.rglob("*"):
         try:
