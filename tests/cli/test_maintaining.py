@@ -34,7 +34,7 @@ def test_tables_below_a_place(days: Path, logs: Path) -> None:
     Table.create(days.parent / "other", "n long")
     (days.parent / "deep" / "broken" / "_transaction_log").mkdir(parents=True)
     (days.parent / "deep" / "broken" / version_key(0)).write_bytes(b"{")
-    broken, first, second = ok("ls", days.parent, "--json").rows
+    first, broken, second = ok("ls", days.parent, "--json").rows
     assert (first["table"], first["version"], first["rows"], first["files"]) == ("days", 8, 80, 32)
     assert (first["partitionBy"], first["url"], first["error"]) == (["host"], str(days), None)
     assert first["bytes"] == sum(path.stat().st_size for path in days.rglob("*.split"))
@@ -103,7 +103,7 @@ def test_times_between_two_rounds(text: str, seconds: float) -> None:
 
 def test_an_optimize_that_is_stopped_changes_nothing(days: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {*days.rglob("*.split")}
-    for place in range(1, 200):
+    for place in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 1000):
         result = stopped_at(place, monkeypatch, "optimize", days, "--option", "mergeOnWrite.minSplits=4")
         if result.code == OK:
             break
@@ -112,7 +112,8 @@ def test_an_optimize_that_is_stopped_changes_nothing(days: Path, monkeypatch: py
         assert ok("count", days).out == "80\n"
         if Table.open(days).version == 8:
             assert {*days.rglob("*.split")} == files, place
-    assert 2 < place < 199
+    assert 2 < place
+    assert result.code == OK
 
 
 def test_drop(days: Path) -> None:
@@ -133,7 +134,8 @@ def test_a_person_is_asked(days: Path, monkeypatch: pytest.MonkeyPatch, typed: s
     ours, theirs = pty.openpty()
     os.write(ours, typed.encode())
     out, err = Stream(True), Stream(True)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.FileIO(theirs), encoding="utf-8"))
+    typing = io.TextIOWrapper(io.FileIO(theirs), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", typing)
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
     from indextables.cli import main
@@ -143,4 +145,5 @@ def test_a_person_is_asked(days: Path, monkeypatch: pytest.MonkeyPatch, typed: s
     assert f"drop {days}, 80 rows in 32 files? It cannot be brought back. [y/N] " in err.text
     assert ("dropped" if dropped else "stays as it is") in out.text
     assert (days / "_transaction_log").exists() is not dropped
+    typing.close()
     os.close(ours)
