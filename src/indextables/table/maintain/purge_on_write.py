@@ -3,9 +3,9 @@
     commit ──▶ every `purgeOnWrite.triggerAfterWrites` writes ──┐
     merge  ──▶ `purgeOnWrite.triggerAfterMerge` ────────────────┴─▶ purge, on a thread of its own
 
-The purge runs beside the caller's next writes, and a program that ends waits for the purge. The write has happened by then: a purge
-that fails is a warning in the log and never fails the write. One purge runs at a time for each table of a process. Purges of several
-processes may run at the same time: each deletes only what no log object names.
+The purge runs beside the caller's next writes, and a program that ends waits for the purge. The write has happened by then: a
+purge that fails is a warning in the log and never fails the write. One purge runs at a time for each table of a process. Purges
+of several processes may run at the same time: each deletes only what no log object names.
 """
 
 from __future__ import annotations
