@@ -279,6 +279,8 @@ def test_the_log_cache(logs: Table) -> None:
     Table.open(logs.url)
     done = one(indextables.sql("INVALIDATE INDEXTABLES TRANSACTION LOG CACHE FOR logs", logs=logs))
     assert (done["table_path"], done["result"]) == (logs.url, "success")
+    nowhere = one(indextables.sql("INVALIDATE INDEXTABLES TRANSACTION LOG CACHE FOR '/no/where'"))
+    assert (nowhere["table_path"], nowhere["result"]) == ("/no/where", "no_action")
     assert one(indextables.sql("INVALIDATE INDEXTABLES TRANSACTION LOG CACHE"))["table_path"] == "ALL"
 
 
