@@ -120,6 +120,15 @@ def test_people_see_where_the_slip_is(table: Table) -> None:
     assert lines[2].index("^") == lines[1].index("7")
 
 
+def test_people_see_which_column_is_unknown(table: Table) -> None:
+    text = "DESC HISTORY logs LIMIT 1;\nDESCRIBE INDEXTABLES COMPONENT SIZES logs WHERE id = 1 AND mesage = 'x'"
+    result = run("sql", text, terminal=True)
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", result.err).splitlines()[-3:]
+    assert result.code == 2
+    assert f"unknown column mesage at position {text.index('mesage') + 1} of the statement" in lines[0]
+    assert lines[2].index("^") == lines[1].index("mesage")
+
+
 @pytest.mark.parametrize("position", [1, 60, 150, 301])
 def test_a_caret_points_into_long_lines(position: int) -> None:
     text = "".join(chr(97 + number % 26) for number in range(300))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any, get_args
 
@@ -142,6 +143,20 @@ def test_merge_splits_of_one_partition(logs: Table) -> None:
     assert mine["sources"] == 2
     with pytest.raises(PredicateError, match="only whole partitions are merged"):
         indextables.sql("MERGE SPLITS logs WHERE id = 1", logs=logs)
+
+
+def test_an_unknown_column_has_its_place_in_the_statement(logs: Table) -> None:
+    text = "CHECKPOINT INDEXTABLES logs; DROP INDEXTABLES PARTITIONS FROM logs WHERE day IS NULL OR dya = 1"
+    with pytest.raises(PredicateError, match="of the statement, did you mean day") as caught:
+        indextables.sql(text, logs=logs)
+    assert caught.value.position == text.index("dya") + 1
+    assert (caught.value.column, caught.value.nearest) == ("dya", "day")
+    command = parse_statement("MERGE SPLITS logs WHERE dya = 1")
+    assert command is not None
+    again = pickle.loads(pickle.dumps(command))
+    assert (again, again.where.position) == (command, 25)
+    with pytest.raises(PredicateError, match="position 25 of the statement"):
+        execute(again, lambda _: logs)
 
 
 def test_a_merge_that_leaves_a_split_alone_is_partial(logs: Table) -> None:
