@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,20 @@ import pyarrow as pa
 from indextables import Table
 
 PAGES = Path(__file__).parent.parent / "docs" / "reference"
+
+
+def test_the_purge_on_its_page(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (PAGES / "maintenance.md").read_text(), re.DOTALL)
+    logs = Table.create(tmp_path / "logs", pa.schema([("id", pa.int64())]))
+    logs.append(pa.table({"id": [1]}))
+    orphan = tmp_path / "logs" / "splits" / "split-1.split"
+    orphan.write_bytes(b"orphan")
+    os.utime(orphan, (0, 0))
+    names: dict[str, Any] = {"logs": logs}
+    exec(example, names)
+    assert names["planned"].paths == names["done"].paths == ("splits/split-1.split",)
+    assert names["done"].status == "success"
+    assert not orphan.exists()
 
 
 def test_the_aggregate_on_its_page() -> None:

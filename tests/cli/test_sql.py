@@ -15,8 +15,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import indextables
 from cli.support import environment, ok, run
 from indextables import Table
+from indextables.cli.render.plain import json_lines
 from indextables.cli.sql import sql_prompt
 from indextables.cli.sql.sql_prompt import completions, help_text, history_file, prompt
 from indextables.cli.sql.sql_text import pointed
@@ -39,6 +41,33 @@ def test_an_answer_is_printed_like_any_other(table: Table) -> None:
     assert ok("sql", statement, "--no-header").cells[0][0] == "format"
     shown = ok("sql", statement, terminal=True).out
     assert all(row["property"] in shown for row in expected)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DESCRIBE INDEXTABLES STATE logs",
+        "DESCRIBE INDEXTABLES TRANSACTION LOG logs INCLUDE ALL",
+        "DESCRIBE INDEXTABLES HISTORY logs",
+        "DESCRIBE INDEXTABLES PARTITIONS logs",
+        "DESCRIBE INDEXTABLES COMPONENT SIZES logs",
+        "DESCRIBE INDEXTABLES DATA SKIPPING STATS",
+        "DESCRIBE INDEXTABLES DISK CACHE",
+        "DESCRIBE INDEXTABLES MERGE JOBS",
+        "CHECKPOINT INDEXTABLES logs; CHECKPOINT INDEXTABLES logs",
+        "TRUNCATE INDEXTABLES TIME TRAVEL logs DRY RUN",
+        "ALTER INDEXTABLES logs UPGRADE PROTOCOL",
+        "ALTER INDEXTABLES logs UNSET PROPERTIES (nothing)",
+        "FSCK INDEXTABLES logs",
+    ],
+)
+def test_the_answer_is_the_same_in_python_and_on_the_command_line(table: Table, statement: str) -> None:
+    by_command = ok("sql", statement, "--json").rows
+    in_python = indextables.sql(statement, logs="logs")
+    text = "".join(piece for batch in in_python.to_batches() for piece in json_lines(batch))
+    shown = [json.loads(line) for line in text.splitlines()]
+    assert by_command[len(by_command) - len(shown) :] == shown
+    assert all(list(row) == in_python.column_names for row in by_command[-1:] if shown)
 
 
 def test_names_are_directories_or_given(table: Table, tmp_path: Path) -> None:
@@ -89,6 +118,15 @@ def test_people_see_where_the_slip_is(table: Table) -> None:
     assert lines[0].startswith("error: 7 at position 59")
     assert lines[1] == "  PURGE INDEXTABLES logs OLDER 7 DAYS"
     assert lines[2].index("^") == lines[1].index("7")
+
+
+def test_people_see_which_column_is_unknown(table: Table) -> None:
+    text = "DESC HISTORY logs LIMIT 1;\nDESCRIBE INDEXTABLES COMPONENT SIZES logs WHERE id = 1 AND mesage = 'x'"
+    result = run("sql", text, terminal=True)
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", result.err).splitlines()[-3:]
+    assert result.code == 2
+    assert f"unknown column mesage at position {text.index('mesage') + 1} of the statement" in lines[0]
+    assert lines[2].index("^") == lines[1].index("mesage")
 
 
 @pytest.mark.parametrize("position", [1, 60, 150, 301])

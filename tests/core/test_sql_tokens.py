@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from indextables.core.errors import PredicateError
-from indextables.core.sql_tokens import MAX_LENGTH, Word, split
+from indextables.core.errors import PredicateError, StatementError
+from indextables.core.sql_tokens import MAX_LENGTH, Language, Word, first_words, split
 
 SIGNS: Final = [
     "<=>",
@@ -173,3 +173,31 @@ def test_long_texts_end(piece):
 def test_digits_of_numbers_are_those_of_ascii(text: str) -> None:
     word, end = split(text)
     assert (word.kind, word.text, end.kind) == ("word", text, "end")
+
+
+def test_the_first_words_of_a_text_of_any_length() -> None:
+    assert [word.text for word in first_words("-- so\nMERGE /* x */ SPLITS 'a' 'b' t", 3)] == ["MERGE", "SPLITS", "ab"]
+    assert [word.text for word in first_words("SELECT '" + "x" * 2 * MAX_LENGTH, 3)] == ["SELECT"]
+    assert [word.text for word in first_words("a /* never closed", 3)] == ["a"]
+    assert first_words("", 3) == []
+
+
+@given(st.text("ab '\"`/*-;.1\n\\", max_size=30), st.integers(0, 5))
+def test_the_first_words_are_the_beginning_of_all_words(text: str, most: int) -> None:
+    try:
+        words = split(text)[:-1]
+    except PredicateError:
+        return
+    assert first_words(text, most) == words[:most]
+
+
+def test_a_language_names_itself_in_errors() -> None:
+    statement = Language("statement", StatementError, "use several statements")
+    with pytest.raises(StatementError, match="the ' at position 3 of the statement is never closed"):
+        split("a 'b", statement)
+    with pytest.raises(StatementError, match=r"the statement has 1,000,001 characters, .*: use several statements"):
+        split("x" * (MAX_LENGTH + 1), statement)
+
+
+def test_a_word_in_a_message_is_short() -> None:
+    assert len(str(split("x" * 5_000)[0])) < 100

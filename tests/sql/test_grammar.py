@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -179,3 +181,20 @@ def test_keywords_that_may_come_next(typed: str, expected: str) -> None:
 
 def test_a_command_in_few_words() -> None:
     assert brief(Purge(TablePath("a'b"), dry_run=True)) == 'Purge(table=path "a\'b", dry_run=True)'
+
+
+def test_the_grammar_loads_no_table() -> None:
+    code = "import sys; from indextables.sql.grammar import parse_statement; "
+    code += "assert parse_statement('SELECT 1') is None; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = (
+        "indextables.table",
+        "indextables.log",
+        "indextables.split",
+        "indextables.storage",
+        "pandas",
+        "tantivy",
+        "vortex",
+    )
+    assert [name for name in loaded if name.startswith(heavy)] == []
+    assert "indextables.sql.grammar" in loaded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,7 +27,7 @@ from indextables.sql.run_text import GivenTables
 from indextables.table.read.prewarm_choice import SEGMENT_NAMES
 from sql.conftest import rows
 
-COLUMNS = {
+COLUMNS = {  # a promise: other programs know these names and their order
     "MergeSplits": "table_path status sources results rows bytes_before bytes_after skipped version duration_ms message",
     "Purge": "table_path status orphaned_files_found orphaned_files_deleted size_mb_deleted retention_hours "
     "transaction_logs_found transaction_logs_deleted states_deleted manifests_deleted temporary_files_deleted "
@@ -105,8 +106,9 @@ def test_every_command_has_an_executor_with_the_columns_of_its_statement() -> No
             assert schema is None
         else:
             assert schema is not None
-            assert schema.names == COLUMNS[command.__name__].split(), command.__name__
             assert all(pa.types.is_integer(schema.field(name).type) for name in NUMBERS & set(schema.names))
+    by_name = {command.__name__: command for command in commands}
+    assert {name: " ".join(answer_schema(by_name[name]).names) for name in COLUMNS} == COLUMNS
     assert len(COLUMNS["DescribeLog"].split()) == 47
 
 
@@ -141,6 +143,20 @@ def test_merge_splits_of_one_partition(logs: Table) -> None:
     assert mine["sources"] == 2
     with pytest.raises(PredicateError, match="only whole partitions are merged"):
         indextables.sql("MERGE SPLITS logs WHERE id = 1", logs=logs)
+
+
+def test_an_unknown_column_has_its_place_in_the_statement(logs: Table) -> None:
+    text = "CHECKPOINT INDEXTABLES logs; DROP INDEXTABLES PARTITIONS FROM logs WHERE day IS NULL OR dya = 1"
+    with pytest.raises(PredicateError, match="of the statement, did you mean day") as caught:
+        indextables.sql(text, logs=logs)
+    assert caught.value.position == text.index("dya") + 1
+    assert (caught.value.column, caught.value.nearest) == ("dya", "day")
+    command = parse_statement("MERGE SPLITS logs WHERE dya = 1")
+    assert command is not None
+    again = pickle.loads(pickle.dumps(command))
+    assert (again, again.where.position) == (command, 25)
+    with pytest.raises(PredicateError, match="position 25 of the statement"):
+        execute(again, lambda _: logs)
 
 
 def test_a_merge_that_leaves_a_split_alone_is_partial(logs: Table) -> None:
@@ -278,6 +294,8 @@ def test_the_log_cache(logs: Table) -> None:
     Table.open(logs.url)
     done = one(indextables.sql("INVALIDATE INDEXTABLES TRANSACTION LOG CACHE FOR logs", logs=logs))
     assert (done["table_path"], done["result"]) == (logs.url, "success")
+    nowhere = one(indextables.sql("INVALIDATE INDEXTABLES TRANSACTION LOG CACHE FOR '/no/where'"))
+    assert (nowhere["table_path"], nowhere["result"]) == ("/no/where", "no_action")
     assert one(indextables.sql("INVALIDATE INDEXTABLES TRANSACTION LOG CACHE"))["table_path"] == "ALL"
 
 

@@ -272,5 +272,5 @@ class TestOrphans:
         uploads = Uploads(make_log(Hooked(MemoryStore(), delete=refuse)))
         key = uploads.put(tmp_path / "local", "")
         uploads.discard()
-        assert f"{key} is an orphan now, purge removes it" in caplog.text
+        assert f"{key} is an orphan now, Table.purge removes it" in caplog.text
         assert (uploads.keys, uploads.names) == ((), (key,))

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from indextables.cli.render.progress import Stage
     from indextables.cli.render.renderer import Renderer
 
-_STEP: Final = 0.05
-"""Seconds between two looks for Ctrl-C while a loop waits for its next turn."""
-
 
 def drop(target: Target, renderer: Renderer, *, yes: bool) -> Facts:
     """Delete a table for good."""
@@ -85,10 +82,7 @@ def _rounds(
         yield from done.table().to_batches()
         if seconds is None:
             return
-        while time.monotonic() - began < seconds:
-            STOP.check()
-            time.sleep(_STEP)
-        STOP.check()
+        STOP.wait(max(seconds - (time.monotonic() - began), 0.0))
 
 
 def _seconds(text: str) -> float:

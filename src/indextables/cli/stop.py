@@ -73,6 +73,14 @@ class Stop:
         if self.signal:
             raise Stopped(self.word)
 
+    def wait(self, seconds: float) -> None:
+        """Wait so long. Raises Stopped as soon as the program is asked to end."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self.check()
+            time.sleep(min(_STEP, left))
+        self.check()
+
     @property
     def overdue(self) -> bool:
         """Whether the program was asked to end, and the work is not waited for any longer."""

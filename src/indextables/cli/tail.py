@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from indextables.cli.answers import Rows
 from indextables.cli.errors import UsageError
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
 
     from indextables.table import Table
     from indextables.table.loading import Selection
-
-_STEP: Final = 0.05
-"""Seconds between two looks for Ctrl-C while nothing new is there."""
 
 
 def tail(
@@ -48,7 +44,7 @@ def _followed(table: Table, selection: Selection, first: pa.Table, interval: flo
 
     yield from first.to_batches()
     while True:
-        _wait(interval)
+        STOP.wait(interval)
         seen = table.version
         if table.refresh().version == seen:
             continue
@@ -56,12 +52,3 @@ def _followed(table: Table, selection: Selection, first: pa.Table, interval: flo
             yield from rows_since(table, selection, seen)
         except ChangesGone as gone:  # this program slept for days: what is left is shown
             yield from rows_since(table, selection, gone.details["oldest"])
-
-
-def _wait(seconds: float) -> None:
-    """Wait, and raise Stopped as soon as somebody ends the program."""
-    until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0:
-        STOP.check()
-        time.sleep(min(_STEP, left))
-    STOP.check()

@@ -13,6 +13,7 @@ import math
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
@@ -40,14 +41,37 @@ class Series:
     last: float = 0.0
 
 
-class _Kept:
-    """The series of one process. Each is a list of count, sum and last value, changed under `lock`."""
+_MOST_WAITING: Final = 1_024
+"""Observations that wait until they are added up: a tenth of a megabyte, and a lock for every thousandth observation only."""
 
-    __slots__ = ("lock", "series")
+
+class _Kept:
+    """The series of one process: each is a list of count, sum and last value, changed under `lock`.
+
+    An observation is appended to `waiting`, which needs no lock, and is added up when somebody asks or when many wait.
+    """
+
+    __slots__ = ("lock", "series", "waiting")
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # a signal handler may observe something in the middle of an observation
+        self.lock = threading.RLock()  # a signal handler may observe something while observations are added up
         self.series: dict[str, list[float]] = {}
+        self.waiting: deque[tuple[str, float]] = deque()
+
+    def add_up(self) -> dict[str, list[float]]:
+        """Take in what waits. Returns the series. The caller holds `lock`."""
+        while True:
+            try:
+                name, value = self.waiting.popleft()
+            except IndexError:
+                return self.series
+            series = self.series.get(name)
+            if series is None:
+                self.series[name] = [1, float(value), value]
+            else:
+                series[0] += 1
+                series[1] += value
+                series[2] = value
 
 
 class Metrics:
@@ -61,14 +85,10 @@ class Metrics:
     def observe(self, name: str, value: float) -> None:
         """Add a value."""
         kept = self._kept.value
-        with kept.lock:
-            series = kept.series.get(name)
-            if series is None:
-                kept.series[name] = [1, float(value), value]
-            else:
-                series[0] += 1
-                series[1] += value
-                series[2] = value
+        kept.waiting.append((name, value))
+        if len(kept.waiting) >= _MOST_WAITING:
+            with kept.lock:
+                kept.add_up()
         if self._subscribers:
             for subscriber in self._subscribers:
                 subscriber(name, value)
@@ -126,7 +146,8 @@ class Metrics:
         """Every series by its name, in the order of names."""
         kept = self._kept.value
         with kept.lock:
-            return {name: Series(int(count), total, last) for name, (count, total, last) in sorted(kept.series.items())}
+            found = sorted(kept.add_up().items())
+            return {name: Series(int(count), total, last) for name, (count, total, last) in found}
 
     def snapshot(self) -> dict[str, dict[str, float]]:
         """Every series: count, sum, last."""
@@ -169,7 +190,7 @@ class Metrics:
         """Forget all values of series; counters and subscribers stay."""
         kept = self._kept.value
         with kept.lock:
-            kept.series.clear()
+            kept.add_up().clear()
 
 
 class Counter:

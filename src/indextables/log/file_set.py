@@ -79,7 +79,7 @@ class FileSet:
                 known, before = self.base.matching(where, schema, partition_columns)
             files = fold(known, versions)
         kept, skipped = pruned(files, where, schema, partition_columns)
-        SKIPPING.value.add(kept.num_rows, before + skipped)
+        SKIPPING.value.add(kept.num_rows, skipped if before is NOTHING_SKIPPED else before.plus(skipped))
         return kept
 
     def _since(self, *, stop_at_folded: bool) -> tuple[pa.Table | None, list[Version]]:

@@ -6,12 +6,30 @@ A `where` is the text of the condition as it stands in the statement. Its syntax
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from indextables.sql.table_ref import TableRef
 
 Segment: TypeAlias = Literal["TERM_DICT", "POSTINGS", "FAST_FIELD", "FIELD_NORM", "POSITIONS", "DOC_STORE"]
 """A part of a split that PREWARM can bring to local disk."""
+
+
+class Where(str):
+    """The text of a condition that also knows its place in the statement, counted from 1. It equals the same text elsewhere."""
+
+    __slots__ = ("position",)
+
+    position: int
+
+    def __new__(cls, text: str, position: int = 1) -> Self:
+        """A condition that stands at a position."""
+        where = super().__new__(cls, text)
+        where.position = position
+        return where
+
+    def __reduce__(self) -> tuple[type[Where], tuple[str, int]]:
+        """The text and its position travel."""
+        return Where, (str(self), self.position)
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,15 @@ command ──EXECUTORS──▶ statements/<group>.py ──▶ Table.<verb> �
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from indextables.core.errors import PredicateError
 from indextables.sql.answer import Executor, Result, Setting, answer
-from indextables.sql.commands import Command
+from indextables.sql.commands import Command, Where
 from indextables.sql.statements import caches, changing, figures, looking, mending, tidying
 from indextables.sql.table_ref import TableRef
 
@@ -28,6 +30,7 @@ EXECUTORS: Final[dict[type, Executor]] = {
     **figures.EXECUTORS,
 }
 """The executor of every command."""
+_IN_FILTER: Final = re.compile(r"position (\d+) of the filter")
 
 
 def execute(
@@ -42,8 +45,20 @@ def execute(
     rows calls `progress` with its totals. Raises what the method of `Table` raises.
     """
     executor = EXECUTORS[type(command)]
-    rows = executor.run(command, Setting(tables, options, progress))
+    try:
+        rows = executor.run(command, Setting(tables, options, progress))
+    except PredicateError as error:
+        raise _in_statement(error, getattr(command, "where", None)) from error
     return Result(command, answer(executor.schema, rows))
+
+
+def _in_statement(error: PredicateError, where: str | None) -> PredicateError:
+    """The error with positions in the statement, where the statement says at which place its condition stands."""
+    if not isinstance(where, Where) or "position" not in error.details:
+        return error
+    before = where.position - 1
+    message = _IN_FILTER.sub(lambda match: f"position {int(match[1]) + before} of the statement", error.message)
+    return PredicateError(message, **{**error.details, "position": error.details["position"] + before})
 
 
 def answer_schema(command: Command | type[Command]) -> pa.Schema | None:

@@ -9,7 +9,7 @@ from indextables.core.errors import PredicateError, StatementError
 from indextables.core.options.kinds import BYTES
 from indextables.core.predicate import check_syntax
 from indextables.core.sql_tokens import Language, Word, WordCursor
-from indextables.sql.commands import Segment
+from indextables.sql.commands import Segment, Where
 from indextables.sql.table_ref import TableName, TablePath, TableRef
 
 STATEMENT: Final = Language("statement", StatementError, "use several statements")
@@ -157,7 +157,7 @@ class StatementCursor(WordCursor):
             raise self.expected("DAYS", "HOURS")
         return number * _HOURS[self.next().upper]
 
-    def where(self) -> str:
+    def where(self) -> Where:
         """A condition, up to the next clause or the end: its text. The syntax of the condition is checked."""
         start = self._index
         depth = 0
@@ -177,7 +177,7 @@ class StatementCursor(WordCursor):
             raise StatementError(
                 error.message.replace("the filter", "the statement"), position=error.details.get("position", first + 1)
             ) from error
-        return self._text[first:last]
+        return Where(self._text[first:last], first + 1)
 
     def _operand_ended(self) -> bool:
         return self._words[self._index - 1].upper not in _OPEN_OPERAND

@@ -50,6 +50,10 @@ class Upkeep(TableAtVersion):
         before = self._handle
         result = merge_splits(before, limits, chosen, progress)
         self._move(before, result.handle)
+        if result.merged.results and before.log.settings.purges:
+            from indextables.table.maintain.purge_on_write import purge_after_merge
+
+            purge_after_merge(self._handle)
         return result.merged
 
     def checkpoint(self) -> Checkpointed:

@@ -141,9 +141,22 @@ def _keys(keys: Sequence[Any], arrow: pa.DataType) -> pa.Array:
     """Keys of maps. Those of objects are texts, whatever the type is; those of entries have their own form."""
     if None in keys:
         raise Misfit(keys.index(None), None, "a key: a map has no null among its keys")
-    if set(map(type, keys)) <= {str} and not pa.types.is_nested(arrow):
+    texts = [key for key in keys if isinstance(key, str)]
+    if pa.types.is_nested(arrow) or not texts:
+        return column(keys, arrow)
+    if len(texts) == len(keys):
         return read_texts(pa.array(keys, pa.string()), arrow)
-    return column(keys, arrow)
+    return column([_key(key, index, arrow) for index, key in enumerate(keys)], arrow)
+
+
+def _key(key: Any, index: int, arrow: pa.DataType) -> Any:
+    """A key of an object, among keys of entries, as an entry would have it."""
+    if not isinstance(key, str):
+        return key
+    try:
+        return read_texts(pa.array([key], pa.string()), arrow)[0].as_py()
+    except Misfit as misfit:
+        raise Misfit(index, misfit.value, misfit.expected) from None
 
 
 def _structs(values: Sequence[dict[str, Any] | None], arrow: pa.DataType) -> pa.Array:

@@ -14,7 +14,7 @@ from indextables.cli.errors import OK, InputError, UsageError
 from indextables.cli.perform import perform
 from indextables.cli.render.screen import Output, Screen, visible
 from indextables.cli.targets import target
-from indextables.core.errors import IndexTablesError, StatementError
+from indextables.core.errors import IndexTablesError, PredicateError, StatementError
 
 if TYPE_CHECKING:
     from indextables.cli.render.renderer import Renderer
@@ -96,8 +96,11 @@ def run_text(text: str, asked: Asked) -> int:
         _point(text, error, asked)
         return code
     for command in commands:
-        code = _run(command, tables, asked)
+        errors: list[IndexTablesError] = []
+        code = _run(command, tables, asked, errors)
         if code != OK:
+            for ended in errors:
+                _point(text, ended, asked)
             return code
     return OK
 
@@ -112,18 +115,23 @@ def _with_path(command: Command, named: Collection[str]) -> Command:
     return command
 
 
-def _run(command: Command, tables: GivenTables, asked: Asked) -> int:
+def _run(command: Command, tables: GivenTables, asked: Asked, errors: list[IndexTablesError]) -> int:
+    """Run one command and print its answer. An error that ends it is added to `errors`."""
     from indextables.sql.executor import changes, execute
 
     name = type(command).__name__
     label = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
     def work(renderer: Renderer) -> Answer:
-        if changes(command):
-            with renderer.stage.rows(label, 0, 0) as (watcher, _):
-                found = execute(command, tables, asked.options(), watcher).table
-        else:
-            found = execute(command, tables, asked.options()).table
+        try:
+            if changes(command):
+                with renderer.stage.rows(label, 0, 0) as (watcher, _):
+                    found = execute(command, tables, asked.options(), watcher).table
+            else:
+                found = execute(command, tables, asked.options()).table
+        except IndexTablesError as error:
+            errors.append(error)
+            raise
         return Rows(found.schema, found.to_batches(), shown=_SHOWN.get(name))
 
     return asked.perform(work, _UNDONE if changes(command) else None)
@@ -141,7 +149,7 @@ def _point(text: str, error: IndexTablesError, asked: Asked) -> None:
     """For people: the line that is wrong, and a caret under the place."""
     err = Screen.standard().err
     place = error.details.get("position")
-    if not isinstance(error, StatementError) or place is None or asked.json or not err.isatty():
+    if not isinstance(error, StatementError | PredicateError) or place is None or asked.json or not err.isatty():
         return
     for line in pointed(text, place):
         err.write(f"{line}\n")

@@ -10,7 +10,7 @@ about one partition reads the manifests whose bounds let it in, and decodes thos
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ class StateFiles:
         items = [item for item in self._state.manifests if item.may_repeat or question.lets_in(item)]
         found, skipped = self._measured(items, FILE_SCHEMA.names, question)
         entries = sum(item.entries_to_read for item in self._state.manifests)
-        return found, skipped + Skipped(by_manifest=entries - sum(item.entries_to_read for item in items))
+        return found, skipped.plus(Skipped(by_manifest=entries - sum(item.entries_to_read for item in items)))
 
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Columns of all live files."""
@@ -116,7 +116,7 @@ class StateFiles:
         load = partial(_load_one, log, version, schema.names, TombstoneFilter(self._state.tombstones), question)
         loaded = log.side_by_side([partial(load, item) for item in items])
         table = pa.concat_tables([empty_table(schema), *(entries for entries, _, _ in loaded)])
-        skipped = sum((each for _, _, each in loaded), NOTHING_SKIPPED)
+        skipped = reduce(Skipped.plus, (each for _, _, each in loaded), NOTHING_SKIPPED)
         return table, any(passed_over for _, passed_over, _ in loaded), skipped
 
 

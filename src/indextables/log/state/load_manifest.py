@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -190,7 +191,7 @@ class _Sieve:
         """What the question ruled out: of the entries that were seen, and by passing over whole blocks."""
         seen = sum(count for count, _ in self._seen)
         passed_over = Skipped(by_block=max(0, self._manifest.container.count - seen))
-        return sum((skipped for _, skipped in self._seen), passed_over)
+        return reduce(Skipped.plus, (skipped for _, skipped in self._seen), passed_over)
 
 
 def checksum(data: bytes) -> str:

@@ -17,6 +17,7 @@ from indextables.sql.commands import (
     Prewarm,
     WaitForPrewarm,
 )
+from indextables.sql.table_ref import TablePath
 from indextables.table.inspect.disk_and_memory import (
     DISK_CACHE,
     FLUSHED,
@@ -58,8 +59,12 @@ def wait(command: WaitForPrewarm, at: Setting) -> pa.Table:
 
 
 def invalidate(command: InvalidateLogCache, at: Setting) -> pa.Table:
-    """Forget log objects of one table, or of all."""
-    return invalidate_log_cache(None if command.table is None else at.tables(command.table).url)
+    """Forget log objects of one table, or of all. A path need not hold a table that can be opened."""
+    if command.table is None:
+        return invalidate_log_cache()
+    if isinstance(command.table, TablePath):
+        return invalidate_log_cache(command.table.url)
+    return invalidate_log_cache(at.tables(command.table).url)
 
 
 EXECUTORS: Final[dict[type, Executor]] = {

@@ -95,7 +95,7 @@ class Uploads:
                 key
             ):  # a refused upload wrote nothing, and a disk that refuses writes refuses deletes too
                 continue
-            logger.warning("table %s: %s is an orphan now, purge removes it: %s", self._log.url, key, reason)
+            logger.warning("table %s: %s is an orphan now, Table.purge removes it: %s", self._log.url, key, reason)
 
     def _is_absent(self, key: str) -> bool:
         """True if the store certainly has no such object."""

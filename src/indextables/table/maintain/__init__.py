@@ -8,6 +8,7 @@ optimize.py        merge, compact, purge and prewarm, as far as a table needs it
 describe_table.py  a table in facts
 list_partitions.py partitions with files, rows, bytes and ages
 purge.py           splits that no version names, and old parts of the log, deleted
+purge_on_write.py  purges that follow writes and merges of this process
 purging/           what a purge finds, and how it deletes
 describe_state.py  the state that a table was opened from
 describe_rows.py   files, history, partitions and changes, as rows

@@ -1,0 +1,149 @@
+"""`ls`, `partitions`, `prewarm`, `optimize` and `drop`."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.support import Stream, log_rows, ok, run, write_csv
+from cli.test_stop import stopped_at
+from indextables import Table
+from indextables.cli import maintaining
+from indextables.cli.errors import NOT_FOUND, OK, TERMINATED, USAGE
+from indextables.cli.stop import STOP, Stop
+from indextables.log.log_paths import version_key
+
+
+@pytest.fixture
+def days(tmp_path: Path) -> Path:
+    """A table by host, of eight commits."""
+    rows = log_rows(80)
+    for number in range(8):
+        path = write_csv(tmp_path / "a.csv", rows[number * 10 : number * 10 + 10])
+        ok("import", tmp_path / "home" / "days", path, *(("--partition-by", "host") if number == 0 else ()))
+    return tmp_path / "home" / "days"
+
+
+def test_tables_below_a_place(days: Path, logs: Path) -> None:
+    Table.create(days.parent / "other", "n long")
+    (days.parent / "deep" / "broken" / "_transaction_log").mkdir(parents=True)
+    (days.parent / "deep" / "broken" / version_key(0)).write_bytes(b"{")
+    first, broken, second = ok("ls", days.parent, "--json").rows
+    assert (first["table"], first["version"], first["rows"], first["files"]) == ("days", 8, 80, 32)
+    assert (first["partitionBy"], first["url"], first["error"]) == (["host"], str(days), None)
+    assert first["bytes"] == sum(path.stat().st_size for path in days.rglob("*.split"))
+    assert (second["table"], second["rows"], second["version"]) == ("other", 0, 0)
+    assert (broken["table"], broken["rows"]) == ("deep/broken", None)
+    assert "broken" in broken["error"]
+    shown = ok("ls", days.parent).cells
+    assert shown[0] == ["table", "version", "rows", "files", "bytes", "committed"]
+    assert [cells[0] for cells in ok("ls", days, "--no-header").cells] == ["."]
+    assert ok("ls", days.parent / "nothing", "--json").out == ""
+    assert "days" in run("ls", days.parent, terminal=True, width=80).out
+
+
+def test_partitions(days: Path) -> None:
+    rows = ok("partitions", days, "--json").rows
+    assert [(row["host"], row["files"], row["rows"], row["version"]) for row in rows] == [
+        (f"node-{number}", 8, 20, 8) for number in range(4)
+    ]
+    assert ok("partitions", days, "--version", 1, "--json").rows[0]["files"] == 1
+    assert ok("partitions", days).cells[0][:4] == ["host", "files", "rows", "bytes"]
+
+
+def test_prewarm(days: Path, tmp_path: Path) -> None:
+    cache = ("--option", f"cache.disk.directory={tmp_path / 'cache'}")
+    told = ok("prewarm", days, "--where", "host = 'node-1'", *cache, "--json").json
+    assert (told["fetched"] + told["present"], told["leftOut"]) == (8, 0)
+    again = ok("prewarm", days, *cache, "-o", "table").out
+    assert "were there already" in again
+
+
+def test_optimize(days: Path) -> None:
+    options = ("--option", "mergeOnWrite.minSplits=4")
+    said = ok("optimize", days, "--dry-run", *options, "--json").rows
+    assert (said[0]["step"], said[0]["status"]) == ("merge", "dry_run")
+    assert Table.open(days).version == 8
+    done = ok("optimize", days, *options, "--json").rows
+    assert (done[0]["status"], done[0]["message"]) == ("success", "32 files became 4")
+    assert list(done[0]) == ["step", "reason", "status", "before", "after", "duration_ms", "message"]
+    assert ok("optimize", days, *options).cells[1][:2] == ["merge", "no_action"]
+    assert ok("count", days).out == "80\n"
+    assert run("optimize", days, "--every", "soon").code == USAGE
+    assert run("optimize", days, "--every", "0s").code == USAGE
+
+
+def test_optimize_again_and_again(days: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    def wait(stop: Stop, seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 2:
+            stop.ask(signal.SIGINT)
+        stop.check()
+
+    monkeypatch.setattr(Stop, "wait", wait)
+    monkeypatch.setattr(STOP, "signal", 0)
+    result = run("optimize", days, "--every", "1m", "--json")
+    assert (result.code, result.err) == (OK, "")
+    assert len([row for row in result.rows if row["step"] == "merge"]) == 2
+    assert all(0 <= seconds <= 60 for seconds in waited)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("15m", 900), ("1h", 3600), ("0.5", 0.5), ("2D", 172800)])
+def test_times_between_two_rounds(text: str, seconds: float) -> None:
+    assert maintaining._seconds(text) == seconds
+
+
+def test_an_optimize_that_is_stopped_changes_nothing(days: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {*days.rglob("*.split")}
+    for place in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 1000):
+        result = stopped_at(place, monkeypatch, "optimize", days, "--option", "mergeOnWrite.minSplits=4")
+        if result.code == OK:
+            break
+        assert result.code == TERMINATED
+        assert result.err == "error: terminated: what was merged and committed before stays, and no row changed\n"
+        assert ok("count", days).out == "80\n"
+        if Table.open(days).version == 8:
+            assert {*days.rglob("*.split")} == files, place
+    assert 2 < place
+    assert result.code == OK
+
+
+def test_drop(days: Path) -> None:
+    (days / "notes.txt").write_text("mine")
+    refused = run("drop", days)
+    assert (refused.code, "give --yes" in refused.err, "80 rows in 32 files" in refused.err) == (USAGE, True, True)
+    assert ok("count", days).out == "80\n"
+    told = ok("drop", days, "--yes", "--json").json
+    assert (told["dropped"], told["rows"]) == (True, 80)
+    assert [path.name for path in days.iterdir()] == ["notes.txt"]
+    assert run("drop", days, "--yes").code == NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("typed", "dropped"), [("y\n", True), ("yes\n", True), ("n\n", False), ("\n", False), ("Y\n", True)]
+)
+def test_a_person_is_asked(days: Path, monkeypatch: pytest.MonkeyPatch, typed: str, dropped: bool) -> None:
+    ours, theirs = pty.openpty()
+    os.write(ours, typed.encode())
+    out, err = Stream(True), Stream(True)
+    typing = io.TextIOWrapper(io.FileIO(theirs), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", typing)
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    from indextables.cli import main
+
+    code = main(["drop", str(days)])
+    assert code == OK
+    assert f"drop {days}, 80 rows in 32 files? It cannot be brought back. [y/N] " in err.text
+    assert ("dropped" if dropped else "stays as it is") in out.text
+    assert (days / "_transaction_log").exists() is not dropped
+    typing.close()
+    os.close(ours)
