@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -200,3 +202,40 @@ def test_threads_lose_no_question() -> None:
 def test_a_forked_child_counts_its_own() -> None:
     SKIPPING.value.add(1, Skipped(1))
     assert true_in_child(lambda: SKIPPING.value.totals() == SkippingTotals())
+
+
+class TestRemembered:
+    """A handful of files is compared once for each question, and the list of files is free to go."""
+
+    def test_the_same_question_gets_the_same_list(self) -> None:
+        files = files_table([a_file(number, number % 2, "a", 10 * number, 10 * number + 9) for number in range(4)])
+        predicate = parse_predicate("day = 1 AND id < 20", SCHEMA)
+        found, skipped = pruned(files, predicate, SCHEMA, PARTITIONS)
+        again, counted_again = pruned(files, parse_predicate("day = 1 AND id < 20", SCHEMA), SCHEMA, PARTITIONS)
+        assert again is found
+        assert skipped == counted_again == Skipped(2, 1)
+        other, _ = pruned(files, parse_predicate("day = 1 AND id < 40", SCHEMA), SCHEMA, PARTITIONS)
+        assert other["path"].to_pylist() == ["f1", "f3"]
+
+    def test_other_columns_that_are_known_are_another_question(self) -> None:
+        files = files_table([a_file(number, number, "a", 0, 9) for number in range(4)])
+        predicate = parse_predicate("id > 100", SCHEMA)
+        assert pruned(files, predicate, SCHEMA, PARTITIONS)[0].num_rows == 0
+        alike = SCHEMA.append(pa.field("ID", pa.int64()))
+        assert pruned(files, predicate, alike, PARTITIONS)[0].num_rows == 4, "whose bounds these are is not known"
+
+    def test_lists_are_not_kept_alive(self) -> None:
+        files = files_table([a_file(0, 1, "a", 0, 9)])
+        for where in ("id >= 0", "id > 100", "day = 1"):
+            pruned(files, parse_predicate(where, SCHEMA), SCHEMA, PARTITIONS)
+        gone = weakref.ref(files)
+        del files
+        gc.collect()
+        assert gone() is None
+
+    def test_many_questions_are_forgotten(self) -> None:
+        files = files_table([a_file(number, number, "a", 10 * number, 10 * number + 9) for number in range(4)])
+        for turn in range(2):
+            for number in range(200):
+                found, _ = pruned(files, parse_predicate(f"id = {number}", SCHEMA), SCHEMA, PARTITIONS)
+                assert found["path"].to_pylist() == [f"f{number // 10}"] * (number < 40), turn

@@ -2,7 +2,8 @@
 
 The rules are those of `skipping`, which reads the bounds; only the comparing is done here, and only where it comes out the same.
 A table of ten files is asked far more often than it changes, and for each question the other way would make a hundred Arrow
-calls: twice the time that finding one row in the right file takes.
+calls: twice the time that finding one row in the right file takes. The last answers are remembered, too: comparing texts takes
+some microseconds a file, and who gets the same list of files again finds its readers.
 """
 
 from __future__ import annotations
@@ -22,30 +23,47 @@ MOST_FILES: Final = 64
 """Up to so many files are compared as Python values, which takes less time than calls of Arrow."""
 _MOST_COLUMNS: Final = 64
 """Columns whose bounds are remembered for a list of files, at most."""
+_MOST_ANSWERS: Final = 64
+"""Questions whose files are remembered for a list of files, at most: each answer is a few numbers and a view of the list."""
 
 Vectors: TypeAlias = VectorBounds | VectorValues
 _Facts: TypeAlias = list[ColumnBounds]
+_Question: TypeAlias = tuple[Predicate, tuple[Column, ...], frozenset[str]]
+"""A predicate, its columns that the log may know something about, and the names of those that are partition columns."""
 _NOTHING: Final = ColumnBounds()
 
 
+class _Known:
+    """What is remembered of one list of files."""
+
+    __slots__ = ("answers", "facts", "files")
+
+    def __init__(self, files: weakref.ref[Any]) -> None:
+        self.files = files
+        self.facts: dict[Column, _Facts] = {}
+        self.answers: dict[_Question, tuple[pa.Table | None, Skipped]] = {}
+        """The files that a question leaves, and what ruled out the others. None stands for the whole list, which must be free
+        to go."""
+
+
 class _Memory:
-    """The bounds of columns, for as long as somebody has the table of files that they were read from.
+    """What is known of lists of files, for as long as somebody has the list.
 
     Without a lock, which a fork could leave taken for ever: where two threads read the same bounds, one of them read in vain.
     """
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[Any], dict[Column, _Facts]]] = {}
+        self._known: dict[int, _Known] = {}
 
-    def of(self, files: pa.Table) -> dict[Column, _Facts]:
+    def of(self, files: pa.Table) -> _Known:
         key = id(files)
         known = self._known.get(key)
-        if known is None or known[0]() is not files:
-            known = self._known[key] = weakref.ref(files, lambda _: self._known.pop(key, None)), {}
-        return known[1]
+        if known is None or known.files() is not files:
+            known = self._known[key] = _Known(weakref.ref(files, lambda _: self._known.pop(key, None)))
+        return known
 
     def clear(self) -> int:
-        """Forget all bounds. Returns for how many lists of files some were known."""
+        """Forget everything. Returns for how many lists of files something was known."""
         known, self._known = self._known, {}
         return len(known)
 
@@ -54,7 +72,7 @@ _MEMORY: Final = _Memory()
 
 
 def forget_bounds() -> int:
-    """Forget the bounds that are remembered. Returns for how many lists of files some were."""
+    """Forget bounds and answers. Returns for how many lists of files some were remembered."""
     return _MEMORY.clear()
 
 
@@ -71,14 +89,38 @@ def prune_few(
     those among them that files are partitioned by.
     """
     memory = _MEMORY.of(files)
+    question = (predicate, tuple(columns), frozenset(partitions))
+    answer = memory.answers.get(question)
+    if answer is None:
+        answer = _compared(files, predicate, _facts(memory, files, columns, read), partitions)
+        if answer is None:
+            return None
+        if len(memory.answers) >= _MOST_ANSWERS:
+            memory.answers.clear()
+        memory.answers[question] = answer
+    left, skipped = answer
+    return files if left is None else left, skipped
+
+
+def _facts(
+    memory: _Known, files: pa.Table, columns: Sequence[Column], read: Callable[[Column], Vectors]
+) -> dict[str, _Facts]:
+    """The bounds of some columns in each file, by the names of the columns."""
     facts: dict[str, _Facts] = {}
     for column in columns:
-        known = memory.get(column)
+        known = memory.facts.get(column)
         if known is None:
-            if len(memory) >= _MOST_COLUMNS:
-                memory.clear()
-            known = memory[column] = _plain(read(column), files.num_rows)
+            if len(memory.facts) >= _MOST_COLUMNS:
+                memory.facts.clear()
+            known = memory.facts[column] = _plain(read(column), files.num_rows)
         facts[column.name] = known
+    return facts
+
+
+def _compared(
+    files: pa.Table, predicate: Predicate, facts: dict[str, _Facts], partitions: Collection[str]
+) -> tuple[pa.Table | None, Skipped] | None:
+    """The files that are left, None for all of them, and what ruled out the others; None where plain values do not tell."""
     kept, gone = list[int](), list[int]()
     for number in range(files.num_rows):
         may = plainly_may_match(predicate, {name: known[number] for name, known in facts.items()})
@@ -86,7 +128,7 @@ def prune_few(
             return None
         (kept if may else gone).append(number)
     if not gone:
-        return files, NOTHING_SKIPPED
+        return None, NOTHING_SKIPPED
     skipped = _skipped(gone, predicate, facts, partitions)
     if not kept or kept[-1] - kept[0] + 1 == len(kept):
         return files.slice(kept[0] if kept else 0, len(kept)), skipped
@@ -104,14 +146,17 @@ def _skipped(
     if not partitions or len(partitions) == len(facts):
         return Skipped(by_bounds=len(gone)) if not partitions else Skipped(by_partition=len(gone))
     known = {name: facts[name] for name in partitions}
-    asked: dict[tuple[Any, ...], bool] = {}
+    columns = list(known.values())
+    only = columns[0] if len(columns) == 1 else None
+    asked: dict[Any, bool] = {}
     by_partition = 0
     for number in gone:
-        values = {name: bounds[number] for name, bounds in known.items()}
-        key = tuple(bounds.min for bounds in values.values())
-        if key not in asked:
-            asked[key] = plainly_may_match(predicate, values) is False
-        by_partition += asked[key]
+        partition = only[number].min if only is not None else tuple([bounds[number].min for bounds in columns])
+        ruled_out = asked.get(partition)
+        if ruled_out is None:
+            values = {name: bounds[number] for name, bounds in known.items()}
+            ruled_out = asked[partition] = plainly_may_match(predicate, values) is False
+        by_partition += ruled_out
     return Skipped(by_partition, len(gone) - by_partition)
 
 
