@@ -23,6 +23,7 @@ SIGNATURES = {
     "merge_splits": "(self, target_size=None, where=None, max_dest_splits=None, max_source_splits_per_merge=1000, progress=None)",
     "checkpoint": "(self)",
     "prewarm": "(self, where=None)",
+    "purge": "(self, older_than=None, log_retention=None, dry_run=False, progress=None)",
     "state": "(self)",
     "files": "(self, where=None)",
     "scan": "(self, columns=None, where=None, query=None, limit=None)",

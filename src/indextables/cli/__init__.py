@@ -5,7 +5,7 @@
 
     app.py           what can be typed: commands, options, help
     app_looking.py   the same for commands that look: tail, ls, partitions, export
-    app_maintenance.py  the same for commands that maintain: prewarm, optimize, drop
+    app_maintenance.py  the same for commands that maintain: prewarm, purge, optimize, drop
     params.py        options that several commands share
     command.py       how a command is declared
     examples.py      the examples of `--help`

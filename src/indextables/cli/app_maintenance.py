@@ -9,8 +9,9 @@ from indextables.cli.command import Call, command
 
 
 def declare(app: typer.Typer) -> None:
-    """Declare the commands `prewarm`, `optimize` and `drop`."""
+    """Declare the commands `prewarm`, `purge`, `optimize` and `drop`."""
     command(app, "prewarm")(_prewarm)
+    command(app, "purge")(_purge)
     command(app, "optimize", rows=True)(_optimize)
     command(app, "drop")(_drop)
 
@@ -24,6 +25,27 @@ def _prewarm(call: Call, where: p.Where = None) -> int:
     )
 
 
+def _purge(
+    call: Call,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="TIME", help="Of data files that no version names: hours, or such as 7d."),
+    ] = None,
+    log_retention: Annotated[
+        str | None,
+        typer.Option("--log-retention", metavar="TIME", help="How far back time travel reaches afterwards."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and delete nothing.")] = False,
+) -> int:
+    """Delete data files that no version names, and old versions. Nothing younger than the table's safety age goes."""
+    from indextables.cli import maintaining
+
+    return call.answer(
+        lambda renderer: maintaining.purge(call.target, older_than, log_retention, renderer.stage, dry_run=dry_run),
+        undone="what was deleted before stays deleted, and no row changed",
+    )
+
+
 def _optimize(
     call: Call,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what the table needs, and do nothing.")] = False,
@@ -33,7 +55,7 @@ def _optimize(
         typer.Option("--every", metavar="TIME", help="Again and again, such as every 15m or 1h, until Ctrl-C."),
     ] = None,
 ) -> int:
-    """Do what a table needs now: merge small files, sum up the log. Several machines may do it at once."""
+    """Do what a table needs now: merge small files, sum up the log, purge what is due. Several machines may do it at once."""
     from indextables.cli import maintaining
 
     return call.answer(

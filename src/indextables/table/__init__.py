@@ -22,7 +22,7 @@ progress.py             totals of a verb that moves rows, for a callback
 read/                   verbs that ask a table something
 build/                  rows on their way into splits in the store
 write/                  verbs that change a table
-maintain/               merges, and what a table says of itself
+maintain/               merges, purges, and what a table says of itself
 distributed/            reads, writes and maintenance as tasks of other processes
 """
 

@@ -50,7 +50,7 @@ class TableAtVersion:
         return handle
 
     def _moved_to(self, done: Committed, *, rows: bool = False) -> Commit:
-        """Move to what was committed. With `rows`, merges follow where the options ask for them."""
+        """Move to what was committed. With `rows`, merges follow where the options ask for them, and so do purges."""
         before = self._handle
         after = before.moved(done.snapshot)
         self._move(before, after)
@@ -60,6 +60,10 @@ class TableAtVersion:
                 from indextables.table.maintain.merge_on_write import merge_after_write
 
                 merge_after_write(before.version, self._handle, before.log.settings.merge_every)
+            if before.log.settings.purges:
+                from indextables.table.maintain.purge_on_write import purge_after_write
+
+                purge_after_write(self._handle)
         return as_commit(done)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from indextables.log.state.checkpoint import Checkpointed, compacted_checkpoint
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from indextables.split.cache.index_cache import Prewarmed
     from indextables.table.maintain.merge import Merged
     from indextables.table.maintain.optimize import Optimized
+    from indextables.table.maintain.purge import Purged
 
 
 class Upkeep(TableAtVersion):
@@ -42,6 +44,10 @@ class Upkeep(TableAtVersion):
         before = self._handle
         result = merge_splits(before, limits, chosen, progress)
         self._move(before, result.handle)
+        if result.merged.results and before.log.settings.purges:
+            from indextables.table.maintain.purge_on_write import purge_after_merge
+
+            purge_after_merge(self._handle)
         return result.merged
 
     def checkpoint(self) -> Checkpointed:
@@ -57,6 +63,28 @@ class Upkeep(TableAtVersion):
         self._move(before, before.moved(done.snapshot))
         return done
 
+    def purge(
+        self,
+        older_than: float | str | timedelta | None = None,
+        log_retention: float | str | timedelta | None = None,
+        dry_run: bool = False,
+        progress: Watcher | None = None,
+    ) -> Purged:
+        """Delete splits that no version names, and versions, states and checkpoints that are past their time. Rows stay.
+
+        `older_than` is the age of splits to delete (`purge.defaultRetentionHours`), `log_retention` how far back time travel
+        reaches afterwards (`logRetention.duration`): hours, a timedelta, or text such as "7 days". Nothing younger than the
+        table's safety age goes. With `dry_run` nothing goes at all, and `paths` of the answer is what would.
+
+        Raises OptionError for retentions below `purge.minRetentionHours`, ForeignTable, VersionGap, StorageError, and CorruptLog
+        where a part of the log cannot be read: then no split is deleted.
+        """
+        from indextables.table.maintain.purge import purge, purge_ages
+
+        ages = purge_ages(self._newest("purge").options, older_than, log_retention)
+        self.refresh()
+        return purge(self._handle, ages, dry_run=dry_run, progress=progress)
+
     def prewarm(self, where: str | None = None) -> Prewarmed:
         """Bring the indexes of all splits, or of those that may hold rows for which `where` (SQL) is true, to local disk.
 
@@ -68,10 +96,11 @@ class Upkeep(TableAtVersion):
         return prewarm(handle, make_request(handle, "prewarming", columns=(), where=where))
 
     def optimize(self, dry_run: bool = False, progress: Watcher | None = None, prewarm: bool = False) -> Optimized:
-        """Do what the table needs now: merge small splits of like size and write a compact state of the log.
+        """Do what the table needs now: merge small splits of like size, write a compact state of the log, purge what is due.
 
         With `prewarm` the indexes come to local disk. A dry run says what is needed and does nothing. Several machines may do
-        this at the same time. `Optimized.table()` has a row for each step. Raises what `merge_splits` and `checkpoint` raise.
+        this at the same time. `Optimized.table()` has a row for each step. Raises what `merge_splits`, `checkpoint` and `purge`
+        raise.
         """
         from indextables.table.maintain.optimize import Work, optimize
 

@@ -29,6 +29,8 @@ class WriteSettings:
     """Versions from one checkpoint to the next; None where commits write no checkpoints."""
     merge_every: int | None
     """Versions after which small splits are merged; None where merges do not follow writes."""
+    purges: bool
+    """Whether purges follow writes and merges."""
 
 
 def write_settings(options: Options) -> WriteSettings:
@@ -42,4 +44,5 @@ def write_settings(options: Options) -> WriteSettings:
         upload_back_off=BackOff(options[keys.STORAGE_RETRY_BASE_DELAY_MS], options[keys.STORAGE_RETRY_MAX_DELAY_MS]),
         checkpoint_every=options[keys.CHECKPOINT_INTERVAL] if options[keys.CHECKPOINT_ENABLED] else None,
         merge_every=options[keys.MERGE_ON_WRITE_MIN_SPLITS] if options[keys.MERGE_ON_WRITE_ENABLED] else None,
+        purges=options[keys.PURGE_ON_WRITE_ENABLED],
     )

@@ -26,6 +26,7 @@ from indextables.table.build.job_group import scratch
 from indextables.table.handle import TableHandle
 from indextables.table.maintain.merge import Merge
 from indextables.table.maintain.merge_plan import Group, merge_limits, plan_tiers
+from indextables.table.maintain.purge_on_write import purge_after_merge
 
 logger = logging.getLogger("indextables")
 
@@ -80,6 +81,7 @@ def _merge(handle: TableHandle) -> None:
             with scratch("merge") as directory:
                 done = Merge(after, directory).run(groups).merged
             logger.info("table %s: %d splits became %d after a write", handle.url, done.sources, done.results)
+            purge_after_merge(after)
     except Exception as error:  # noqa: BLE001 - the write has happened, and must be reported as such
         logger.warning("table %s: the merge after version %d failed: %s", handle.url, handle.version, error)
     finally:
