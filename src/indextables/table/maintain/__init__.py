@@ -5,6 +5,7 @@ merge_plan.py      which splits are merged into which
 merge_on_write.py  merges that follow writes of this process
 optimize.py        merge, compact, purge and prewarm, as far as a table needs it
 describe_table.py  a table in facts
+find_tables.py     tables below a place
 list_partitions.py partitions with files, rows, bytes and ages
 purge.py           splits that no version names, and old parts of the log, deleted
 purge_on_write.py  purges that follow writes and merges of this process

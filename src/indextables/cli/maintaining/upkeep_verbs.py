@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from indextables.cli.answers import Facts, Rows
-from indextables.cli.confirm import confirm
 from indextables.cli.errors import UsageError
+from indextables.cli.maintaining.confirm import confirm
 from indextables.cli.stop import STOP
 from indextables.cli.targets import Target
 
@@ -80,7 +80,7 @@ def optimize(target: Target, stage: Stage, *, dry_run: bool, prewarm: bool, ever
     """Do what the table needs, once or again and again. A loop ends after the step in which Ctrl-C comes."""
     from indextables.table.maintain.optimize import STEPS_SCHEMA
 
-    seconds = None if every is None else _seconds(every)
+    seconds = None if every is None else seconds_of(every)
     rounds = _rounds(target, stage, dry_run=dry_run, prewarm=prewarm, seconds=seconds)
     return Rows(STEPS_SCHEMA, rounds, shown=_SHOWN, title="step", follows=seconds is not None)
 
@@ -102,7 +102,7 @@ def _rounds(
         STOP.wait(max(seconds - (time.monotonic() - began), 0.0))
 
 
-def _seconds(text: str) -> float:
+def seconds_of(text: str) -> float:
     """A time such as 90s, 15m or 1h, in seconds. Raises UsageError."""
     units = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
     number, unit = (text[:-1], text[-1:].lower()) if text[-1:].lower() in units else (text, "s")

@@ -18,10 +18,10 @@ def declare(app: typer.Typer) -> None:
 
 def _prewarm(call: Call, where: p.Where = None) -> int:
     """Bring the indexes of a table's files to local disk, before somebody asks for them."""
-    from indextables.cli import maintaining
+    from indextables.cli.maintaining import upkeep_verbs
 
     return call.answer(
-        lambda renderer: maintaining.prewarm(call.target, where, renderer.stage), undone="what was fetched stays"
+        lambda renderer: upkeep_verbs.prewarm(call.target, where, renderer.stage), undone="what was fetched stays"
     )
 
 
@@ -38,10 +38,10 @@ def _purge(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and delete nothing.")] = False,
 ) -> int:
     """Delete data files that no version names, and old versions. Nothing younger than the table's safety age goes."""
-    from indextables.cli import maintaining
+    from indextables.cli.maintaining import upkeep_verbs
 
     return call.answer(
-        lambda renderer: maintaining.purge(call.target, older_than, log_retention, renderer.stage, dry_run=dry_run),
+        lambda renderer: upkeep_verbs.purge(call.target, older_than, log_retention, renderer.stage, dry_run=dry_run),
         undone="what was deleted before stays deleted, and no row changed",
     )
 
@@ -56,10 +56,10 @@ def _optimize(
     ] = None,
 ) -> int:
     """Do what a table needs now: merge small files, sum up the log, purge what is due. Several machines may do it at once."""
-    from indextables.cli import maintaining
+    from indextables.cli.maintaining import upkeep_verbs
 
     return call.answer(
-        lambda renderer: maintaining.optimize(
+        lambda renderer: upkeep_verbs.optimize(
             call.target, renderer.stage, dry_run=dry_run, prewarm=prewarm, every=every
         ),
         undone="what was merged and committed before stays, and no row changed",
@@ -68,6 +68,6 @@ def _optimize(
 
 def _drop(call: Call, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> int:
     """Delete a table for good, with all its versions. Other files at its place stay."""
-    from indextables.cli import maintaining
+    from indextables.cli.maintaining import upkeep_verbs
 
-    return call.answer(lambda renderer: maintaining.drop(call.target, renderer, yes=yes), undone="nothing was dropped")
+    return call.answer(lambda renderer: upkeep_verbs.drop(call.target, renderer, yes=yes), undone="nothing was dropped")
