@@ -27,6 +27,9 @@ SIGNATURES = {
     "fsck": "(self, repair=False, progress=None)",
     "repair": "(source_log, target_log=None, options=None)",
     "purge": "(self, older_than=None, log_retention=None, dry_run=False, progress=None)",
+    "optimize": "(self, dry_run=False, progress=None, prewarm=False)",
+    "partitions": "(self)",
+    "describe": "(self)",
     "state": "(self)",
     "files": "(self, where=None)",
     "scan": "(self, columns=None, where=None, query=None, limit=None)",
@@ -98,12 +101,24 @@ def test_what_verbs_return() -> None:
     assert [field.name for field in dataclasses.fields(Changes)] == ["adds", "removes", "version"]
 
 
+def test_what_optimize_returns() -> None:
+    from indextables.table.maintain.optimize import STEPS_SCHEMA, Optimized, Step
+
+    names = [field.name for field in dataclasses.fields(Optimized)]
+    assert names == ["status", "version", "steps", "dry_run", "duration_ms", "message"]
+    steps = ["step", "reason", "status", "before", "after", "duration_ms", "message"]
+    assert [field.name for field in dataclasses.fields(Step)] == STEPS_SCHEMA.names == steps
+
+
 def test_the_columns_of_tables_that_verbs_return() -> None:
     from indextables.log.file_entries import FILE_SCHEMA
     from indextables.log.history import HISTORY_SCHEMA, LOG_SCHEMA
     from indextables.table.maintain.list_skips import SKIPS_SCHEMA
 
     assert HISTORY_SCHEMA.names == HISTORY
+    from indextables.table.maintain.list_partitions import PARTITION_FACTS
+
+    assert PARTITION_FACTS.names == ["files", "rows", "bytes", "oldest_file", "newest_file", "version"]
     assert LOG_SCHEMA.names == ["version", "timestamp", "action", "path", "json"]
     assert SKIPS_SCHEMA.names[:4] == ["path", "skipTimestamp", "reason", "operation"]
     on_disk = {field.encode_name for field in msgspec.structs.fields(AddAction)}

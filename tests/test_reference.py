@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
+import threading
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from indextables import Table
 
@@ -57,3 +60,31 @@ def test_the_aggregate_on_its_page() -> None:
             "users": 2,
         }
     ]
+
+
+def test_the_table_of_the_operations_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    table, _ = re.findall(r"```python\n(.*?)```", (PAGES / "operations.md").read_text(), re.DOTALL)
+    exec(table, {})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "no_action the table needs nothing"
+    assert [line.split()[0] for line in lines[1:]] == ["merge", "compact", "purge"]
+    assert Table.open(tmp_path / "logs").version == 0
+
+
+def test_the_metrics_of_the_operations_page() -> None:
+    _, page = re.findall(r"```python\n(.*?)```", (PAGES / "operations.md").read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(page, names)
+    server = names["server"]
+    names["metrics"].observe("indextables.state.write.duration_ms", 2.0)
+    thread = threading.Thread(target=server.handle_request)
+    thread.start()
+    with urllib.request.urlopen(f"http://localhost:{server.server_address[1]}/metrics", timeout=30) as answer:
+        text = answer.read().decode()
+    thread.join(30)
+    server.server_close()
+    assert "indextables_state_write_duration_ms_count" in text
+    assert text.endswith("# EOF\n")

@@ -11,8 +11,10 @@ import pytest
 
 from cli.support import Stream, Written, log_rows, ok, write_csv
 from indextables.cli import reading
+from indextables.cli.export import export
 from indextables.cli.load import csv_file, json_file
 from indextables.cli.render.screen import Screen
+from indextables.cli.stop import STOP, Stop
 
 
 @pytest.fixture(scope="session")
@@ -46,8 +48,20 @@ def blocks_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     def read(size: int) -> None:
         monkeypatch.setattr(csv_file, "_BLOCK", size)
         monkeypatch.setattr(json_file, "_CHUNK", size)
+        monkeypatch.setattr(export, "_SLICE", size >> 6)
 
     return read
+
+
+@pytest.fixture
+def waiting_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Stop, float], None]], None]:
+    """`waiting_is(function)`: what commands do that wait, for the rest of the test. No signal came before."""
+
+    def do(function: Callable[[Stop, float], None]) -> None:
+        monkeypatch.setattr(Stop, "wait", function)
+        monkeypatch.setattr(STOP, "signal", 0)
+
+    return do
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from indextables import Table
 from indextables.cli import main
@@ -92,14 +92,15 @@ def environment(**values: str | None):
 
 def run(
     *arguments: object,
-    stdin: bytes = b"",
+    stdin: bytes | TextIO = b"",
     terminal: bool = False,
     width: int = 100,
     encoding: str = "utf-8",
     **env: str,
 ) -> Result:
     """Run one command line. A terminal has colours unless `NO_COLOR` is given."""
-    streams = (Stream(data=stdin), Stream(terminal, encoding), Stream(terminal, encoding))
+    given = Stream(data=stdin) if isinstance(stdin, bytes) else stdin
+    streams = (given, Stream(terminal, encoding), Stream(terminal, encoding))
     old = (sys.stdin, sys.stdout, sys.stderr)
     settings = {"COLUMNS": str(width), "TERM": "xterm-256color", "NO_COLOR": None, "FORCE_COLOR": None, **env}
     with environment(**settings):

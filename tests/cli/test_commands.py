@@ -191,7 +191,7 @@ def test_what_commands_share() -> None:
     options = {name: {option for one in command.params for option in one.opts} for name, command in commands.items()}
     assert options.pop("sql") >= {"--table", "--option", "--output", "--json", "--no-header"}, "its tables are in the text"
     assert all({"table", "--option", "--output", "--json"} <= taken for taken in options.values())
-    changing = {"create", "import", "checkpoint", "merge", "prewarm", "drop"}
+    changing = {"create", "import", "checkpoint", "merge", "prewarm", "purge", "drop"}
     newest = {"tail", "ls", "optimize"}
     assert {name for name, taken in options.items() if not {"--version", "--timestamp"} & taken} == changing | newest
     one_answer = {"count", "describe", "explain", "export"}

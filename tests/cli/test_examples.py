@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from cli.support import Result, environment, log_rows, run, write_csv, write_jsonl
@@ -26,6 +27,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     late = write_jsonl(tmp_path / "late.jsonl", rows[500:520]).read_bytes()
     (tmp_path / "late.jsonl.gz").write_bytes(gzip.compress(late))
     (tmp_path / "more" / "a.jsonl.gz").write_bytes(gzip.compress(late))
+    with pa.CompressedOutputStream(str(tmp_path / "server.log.zst"), "zstd") as log:
+        log.write(b"server started\ndisk full on node-1\nserver stopped\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -100,8 +101,10 @@ def test_nulls_of_a_single_column(t: str, tmp_path: Path) -> None:
     assert rows_of(f"{t}2") == rows_of(t)
 
 
-def test_an_export_that_is_stopped_leaves_nothing(logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export_module, "_SLICE", 100)
+def test_an_export_that_is_stopped_leaves_nothing(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocks_of: Callable[[int], None]
+) -> None:
+    blocks_of(100 << 6)
     for name in ("a.csv", "a.parquet", "parts/"):
         for place in range(1, 30):
             result = stopped_at(place, monkeypatch, "export", logs, f"{tmp_path}/{name}")

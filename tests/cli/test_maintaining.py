@@ -6,17 +6,18 @@ import io
 import os
 import pty
 import signal
-import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cli.support import Stream, log_rows, ok, run, write_csv
+from cli.support import log_rows, ok, run, write_csv
 from cli.test_stop import stopped_at
 from indextables import Table
-from indextables.cli import maintaining
 from indextables.cli.errors import NOT_FOUND, OK, TERMINATED, USAGE
-from indextables.cli.stop import STOP, Stop
+from indextables.cli.maintaining.upkeep_verbs import seconds_of
+from indextables.cli.stop import Stop
 from indextables.log.log_paths import version_key
 
 
@@ -65,6 +66,41 @@ def test_prewarm(days: Path, tmp_path: Path) -> None:
     assert "were there already" in again
 
 
+def orphan(table: Path, days_old: int) -> Path:
+    """A data file that no version names, of some age."""
+    path = table / "splits" / f"split-{days_old}.split"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"nobody names it")
+    old = time.time() - days_old * 86400
+    os.utime(path, (old, old))
+    return path
+
+
+def test_purge(days: Path) -> None:
+    old, young = orphan(days, 30), orphan(days, 1)
+    said = ok("purge", days, "--dry-run", "--json").json
+    assert (said["status"], said["orphanedFilesFound"], said["paths"]) == ("dry_run", 1, ["splits/split-30.split"])
+    assert "splits/split-30.split" in ok("purge", days, "--dry-run", "-o", "table").out
+    assert ok("purge", days, "--older-than", "60d", "--json").json["status"] == "no_action"
+    done = ok("purge", days, "--json").json
+    assert (done["status"], done["orphanedFilesDeleted"], done["dryRun"]) == ("success", 1, False)
+    assert (old.exists(), young.exists()) == (False, True)
+    assert ok("count", days).out == "80\n"
+    assert run("purge", days, "--older-than", "soon").code == USAGE
+    assert run("purge", days, "--older-than", "0").code == USAGE
+
+
+def test_optimize_purges_what_is_due(days: Path) -> None:
+    old = orphan(days, 30)
+    said = {row["step"]: row for row in ok("optimize", days, "--dry-run", "--json").rows}
+    assert (said["purge"]["status"], old.exists()) == ("dry_run", True)
+    done = {row["step"]: row for row in ok("optimize", days, "--json").rows}
+    assert (done["purge"]["status"], done["purge"]["reason"]) == ("success", "1 object past retention")
+    assert (done["purge"]["before"], done["purge"]["after"]) == ("1 object due", "0 objects due")
+    assert not old.exists()
+    assert ok("count", days).out == "80\n"
+
+
 def test_optimize(days: Path) -> None:
     options = ("--option", "mergeOnWrite.minSplits=4")
     said = ok("optimize", days, "--dry-run", *options, "--json").rows
@@ -79,7 +115,7 @@ def test_optimize(days: Path) -> None:
     assert run("optimize", days, "--every", "0s").code == USAGE
 
 
-def test_optimize_again_and_again(days: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_optimize_again_and_again(days: Path, waiting_is: Callable[..., None]) -> None:
     waited: list[float] = []
 
     def wait(stop: Stop, seconds: float) -> None:
@@ -88,8 +124,7 @@ def test_optimize_again_and_again(days: Path, monkeypatch: pytest.MonkeyPatch) -
             stop.ask(signal.SIGINT)
         stop.check()
 
-    monkeypatch.setattr(Stop, "wait", wait)
-    monkeypatch.setattr(STOP, "signal", 0)
+    waiting_is(wait)
     result = run("optimize", days, "--every", "1m", "--json")
     assert (result.code, result.err) == (OK, "")
     assert len([row for row in result.rows if row["step"] == "merge"]) == 2
@@ -98,7 +133,7 @@ def test_optimize_again_and_again(days: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("15m", 900), ("1h", 3600), ("0.5", 0.5), ("2D", 172800)])
 def test_times_between_two_rounds(text: str, seconds: float) -> None:
-    assert maintaining._seconds(text) == seconds
+    assert seconds_of(text) == seconds
 
 
 def test_an_optimize_that_is_stopped_changes_nothing(days: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +147,7 @@ def test_an_optimize_that_is_stopped_changes_nothing(days: Path, monkeypatch: py
         assert ok("count", days).out == "80\n"
         if Table.open(days).version == 8:
             assert {*days.rglob("*.split")} == files, place
-    assert 2 < place
+    assert place > 2
     assert result.code == OK
 
 
@@ -130,20 +165,13 @@ def test_drop(days: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "dropped"), [("y\n", True), ("yes\n", True), ("n\n", False), ("\n", False), ("Y\n", True)]
 )
-def test_a_person_is_asked(days: Path, monkeypatch: pytest.MonkeyPatch, typed: str, dropped: bool) -> None:
+def test_a_person_is_asked(days: Path, typed: str, dropped: bool) -> None:
     ours, theirs = pty.openpty()
     os.write(ours, typed.encode())
-    out, err = Stream(True), Stream(True)
-    typing = io.TextIOWrapper(io.FileIO(theirs), encoding="utf-8")
-    monkeypatch.setattr(sys, "stdin", typing)
-    monkeypatch.setattr(sys, "stdout", out)
-    monkeypatch.setattr(sys, "stderr", err)
-    from indextables.cli import main
-
-    code = main(["drop", str(days)])
-    assert code == OK
-    assert f"drop {days}, 80 rows in 32 files? It cannot be brought back. [y/N] " in err.text
-    assert ("dropped" if dropped else "stays as it is") in out.text
-    assert (days / "_transaction_log").exists() is not dropped
-    typing.close()
+    with io.TextIOWrapper(io.FileIO(theirs), encoding="utf-8") as typing:
+        result = run("drop", days, stdin=typing, terminal=True)
     os.close(ours)
+    assert result.code == OK
+    assert f"drop {days}, 80 rows in 32 files? It cannot be brought back. [y/N] " in result.err
+    assert ("dropped" if dropped else "stays as it is") in result.out
+    assert (days / "_transaction_log").exists() is not dropped

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,7 +35,7 @@ def test_the_last_rows(logs: Path) -> None:
 
 
 @pytest.mark.parametrize("output", ["json", "tsv", "table"])
-def test_new_rows_as_they_come(t: str, monkeypatch: pytest.MonkeyPatch, output: str) -> None:
+def test_new_rows_as_they_come(t: str, waiting_is: Callable[..., None], output: str) -> None:
     """Commits between two looks, a merge among them; Ctrl-C is a usual end, with no word about it."""
     table = Table.create(t, "n long, m string")
     table.append(pa.table({"n": [1, 2], "m": ["a", "b"]}))
@@ -55,8 +56,7 @@ def test_new_rows_as_they_come(t: str, monkeypatch: pytest.MonkeyPatch, output: 
         next(steps)()
         stop.check()
 
-    monkeypatch.setattr(Stop, "wait", wait)
-    monkeypatch.setattr(STOP, "signal", 0)
+    waiting_is(wait)
     result = run("tail", t, "-n", 1, "--follow", "-o", output)
     assert (result.code, result.err) == (OK, "")
     if output == "json":
@@ -87,10 +87,10 @@ def test_a_real_program_that_follows(tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (OK, b"", b"")
 
 
-def test_waiting_ends_when_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(STOP, "signal", 0)
-    threading.Timer(0.2, STOP.ask, [signal.SIGINT]).start()
+def test_waiting_ends_when_somebody_asks() -> None:
+    stop = Stop()
+    threading.Timer(0.2, stop.ask, [signal.SIGINT]).start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        STOP.wait(30)
+        stop.wait(30)
     assert time.monotonic() - began < 10

@@ -13,7 +13,7 @@ from indextables.core.options import Options
 from indextables.log.log_paths import version_key
 from indextables.storage.resolve import resolve
 from indextables.storage.testing.counting import Counting
-from indextables.table.find_tables import _table_paths, find_tables
+from indextables.table.maintain.find_tables import find_tables, table_paths
 
 NAMES = ("Zoo", "a", "a-b", "deep/er/t", "deep/one")
 
@@ -56,8 +56,8 @@ def test_what_lies_in_tables_is_not_listed(tmp_path: Path) -> None:
 
     def requests() -> int:
         store = Counting(resolve(str(tmp_path), Options()).open())
-        assert list(_table_paths(store)) == ["t"]
-        return len(store._requests)
+        assert list(table_paths(store)) == ["t"]
+        return len(store.requests)
 
     table = Table.create(tmp_path / "t", "Key long, n long", ["Key"])
     before = requests()

@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from indextables._version import __version__
-from indextables.cli import app_looking, app_maintenance
 from indextables.cli import params as p
 from indextables.cli.command import Call, command
 from indextables.cli.load.formats import Format
 from indextables.cli.sql import sql_command
+from indextables.cli.looking import looking_app
+from indextables.cli.maintaining import maintaining_app
 
 app = typer.Typer(
     name="indextables",
@@ -267,6 +268,6 @@ def merge(
     )
 
 
-app_looking.declare(app)
-app_maintenance.declare(app)
+looking_app.declare(app)
+maintaining_app.declare(app)
 sql_command.declare(app)

@@ -54,6 +54,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "indextables export logs parts/ --format jsonl --rows-per-file 200",
     ),
     "prewarm": ("indextables prewarm logs", "indextables prewarm days --where \"day >= '2026-03-01'\""),
+    "purge": ("indextables purge logs --dry-run", "indextables purge logs --older-than 14d --json"),
     "optimize": ("indextables optimize logs --dry-run", "indextables optimize logs --json"),
     "drop": ("indextables drop piped --yes",),
     "sql": (

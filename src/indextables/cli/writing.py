@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from indextables.cli.answers import Facts
 from indextables.cli.errors import UsageError
-from indextables.cli.schema_file import schema_argument
+from indextables.cli.load.schema_file import schema_argument
 from indextables.cli.targets import Target
 from indextables.core.errors import SchemaError, TableExists, TableNotFound
 from indextables.core.schema_text import Declared, quoted, read_schema, type_text

@@ -9,7 +9,6 @@ upkeep.py               the methods of `Table` that keep a table fast and small
 at_version.py           where a `Table` stands, and how it moves
 handle.py               `TableHandle`: the log and the snapshot that every verb takes
 loading.py              the door for programs that load files into tables, such as the command line
-find_tables.py          tables below a place
 open_table.py           open a table at a version; versions that several processes share
 open_log.py             the only place where a URL and options become a `TableLog`
 table_mapping.py        facts that follow from a table's metadata: the mapping of its splits, bound queries

@@ -14,8 +14,8 @@ import pyarrow as pa
 from indextables.table.at_version import handle_of
 from indextables.table.build.incoming_rows import rows_in
 from indextables.table.build.scratch_directory import scratch
-from indextables.table.find_tables import FoundTable, find_tables
 from indextables.table.maintain.describe_table import ColumnFacts, Description, describe_columns, describe_table
+from indextables.table.maintain.find_tables import FoundTable, find_tables
 from indextables.table.open_log import open_log
 from indextables.table.read.explain import FileAccess, explain_files
 from indextables.table.read.newest_rows import Selection, added_rows, newest_rows

@@ -167,10 +167,11 @@ class Upkeep(TableAtVersion):
         return (prewarm if wait else begin_prewarm)(handle, request, choice, most)
 
     def optimize(self, dry_run: bool = False, progress: Watcher | None = None, prewarm: bool = False) -> Optimized:
-        """Do what the table needs now: merge small splits of like size and write a compact state of the log.
+        """Do what the table needs now: merge small splits of like size, write a compact state of the log, purge what is due.
 
         With `prewarm` the indexes come to local disk. A dry run says what is needed and does nothing. Several machines may do
-        this at the same time. `Optimized.table()` has a row for each step. Raises what `merge_splits` and `checkpoint` raise.
+        this at the same time. `Optimized.table()` has a row for each step. Raises what `merge_splits`, `checkpoint` and `purge`
+        raise.
         """
         from indextables.table.maintain.optimize import Work, optimize
 

@@ -17,4 +17,5 @@ parquet_file.py   Parquet
 log_file.py       lines of text
 columns.py        the columns that rows go into, and values that do not fit them
 texts.py          texts as values
+schema_file.py    the value of `--schema`, perhaps in a file
 """

@@ -15,6 +15,7 @@ _READ: Final = 1 << 20
 """Bytes that are read at once."""
 _NEXT_MARK: Final = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+([{}\[\]])', re.DOTALL)
 """The next bracket outside of strings. What lies before it is skipped for good: nothing of it is looked at twice."""
+_NO_BLANK: Final = re.compile(rb"[^ \t\r\n]")
 _OPENING: Final = b"{["
 
 
@@ -27,84 +28,86 @@ class NoArray(Exception):
         self.what = what
 
 
-def array_elements(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+def array_elements(stream: IO[bytes], at_once: int = _READ) -> Iterator[tuple[int, bytes]]:
     """The elements of the array in a stream, each with the number of the line it begins in. Raises NoArray.
 
-    The stream stands at the array's opening bracket, or at blanks before it.
+    The stream stands at the array's opening bracket, or at blanks before it. `at_once` bytes are read at a time.
     """
-    data = _more(stream, b"")
-    opened = data.index(b"[") if b"[" in data else -1
-    if opened < 0 or data[:opened].strip():
-        raise NoArray(1, "no array")
-    lines = 1 + data.count(b"\n", 0, opened)
-    data = data[opened + 1 :]
-    first = True
-    while True:
-        data, lines, mark = _separated(stream, data, lines, first=first)
-        if mark == b"]":
-            break
-        end, data = _end_of_element(stream, data, lines)
-        yield lines, data[:end]
-        lines += data.count(b"\n", 0, end)
-        data = data[end:]
-        first = False
-    if data.strip() or _rest(stream).strip():
-        raise NoArray(lines, "something follows the end of the array")
+    text = _Text(stream, at_once)
+    if text.next_mark() != b"[":
+        raise NoArray(text.line, "no array")
+    text.skip()
+    if text.next_mark() != b"]":
+        while True:
+            yield text.line, text.element()
+            if text.next_mark() != b",":
+                break
+            text.skip()
+            if text.next_mark() == b"]":
+                raise NoArray(text.line, "an element is missing before ]")
+        if text.next_mark() != b"]":
+            what = "a comma is missing between elements" if text.next_mark() else "the array is not closed"
+            raise NoArray(text.line, what)
+    text.skip()
+    if text.next_mark():
+        raise NoArray(text.line, "something follows the end of the array")
 
 
-def _separated(stream: IO[bytes], data: bytes, lines: int, *, first: bool) -> tuple[bytes, int, bytes]:
-    """The data from the next element on, or after the end of the array, with the line and the mark that is next."""
-    comma = first
-    while True:
-        stripped = data.lstrip()
-        lines += data.count(b"\n", 0, len(data) - len(stripped))
-        data = stripped
-        if not data:
-            data = _more(stream, b"")
-            if not data:
-                raise NoArray(lines, "the array is not closed")
-        elif data[:1] == b"]" and (first or not comma):
-            return data[1:], lines, b"]"
-        elif comma:
-            if data[:1] in (b",", b"]"):
-                raise NoArray(lines, f"an element is missing before {data[:1].decode()}")
-            return data, lines, data[:1]
-        elif data[:1] == b",":
-            data, comma = data[1:], True
-        else:
-            raise NoArray(lines, "a comma is missing between elements")
+class _Text:
+    """Bytes of a stream from a place on, and the line that the place is in."""
 
+    def __init__(self, stream: IO[bytes], at_once: int) -> None:
+        self._stream = stream
+        self._at_once = at_once
+        self._data = b""
+        self._place = 0
+        self.line = 1
 
-def _end_of_element(stream: IO[bytes], data: bytes, lines: int) -> tuple[int, bytes]:
-    """Where the element at the beginning of the data ends, and the data, with more read where that was needed."""
-    if data[:1] not in (b"{", b"["):
-        raise NoArray(lines, "an element is no object")
-    depth, place = 0, 0
-    while True:
-        found = _NEXT_MARK.match(data, place)
-        if found is None:
-            longer = _more(stream, data)
-            if len(longer) == len(data):
-                raise NoArray(lines, "an element is not closed")
-            data = longer
-            continue
-        place = found.end()
-        depth += 1 if found[1] in _OPENING else -1
-        if depth == 0:
-            return place, data
+    def next_mark(self) -> bytes:
+        """The next byte that is not blank, to which the place moves; nothing at the end of the stream."""
+        while True:
+            found = _NO_BLANK.search(self._data, self._place)
+            if found is not None:
+                self._move(found.start())
+                return found[0]
+            self._move(len(self._data))
+            if not self._read_more():
+                return b""
 
+    def skip(self) -> None:
+        """Move behind the mark."""
+        self._move(self._place + 1)
 
-def _more(stream: IO[bytes], data: bytes) -> bytes:
-    """The data with as much again behind it, so that a long element is not copied once for each megabyte of it."""
-    return data + stream.read(max(_READ, len(data)))
+    def element(self) -> bytes:
+        """The element that begins here, behind which the place moves."""
+        mark = self.next_mark()
+        if mark not in (b"{", b"["):
+            missing = f"an element is missing before {mark.decode()}" if mark == b"," else "an element is no object"
+            raise NoArray(self.line, missing if mark else "the array is not closed")
+        depth, looked = 0, 0
+        while True:
+            found = _NEXT_MARK.match(self._data, self._place + looked)
+            if found is None:
+                if not self._read_more():
+                    raise NoArray(self.line, "an element is not closed")
+                continue
+            looked = found.end() - self._place
+            depth += 1 if found[1] in _OPENING else -1
+            if depth == 0:
+                text = self._data[self._place : found.end()]
+                self._move(found.end())
+                return text
 
+    def _move(self, place: int) -> None:
+        self.line += self._data.count(b"\n", self._place, place)
+        self._place = place
 
-def _rest(stream: IO[bytes]) -> bytes:
-    """What follows the array, up to the first bytes that are not blank."""
-    while data := stream.read(_READ):
-        if data.strip():
-            return data
-    return b""
+    def _read_more(self) -> bool:
+        """Read as much again as is there from the place on, so that a long element is not copied once for each megabyte."""
+        kept = self._data[self._place :]
+        more = self._stream.read(max(self._at_once, len(kept)))
+        self._data, self._place = kept + more, 0
+        return bool(more)
 
 
 __all__ = ["NoArray", "array_elements"]

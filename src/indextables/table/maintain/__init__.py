@@ -6,6 +6,7 @@ merge_on_write.py  merges that follow writes of this process
 truncate.py        time travel given up: the newest version becomes the oldest
 optimize.py        merge, compact, purge and prewarm, as far as a table needs it
 describe_table.py  a table in facts
+find_tables.py     tables below a place
 list_partitions.py partitions with files, rows, bytes and ages
 purge.py           splits that no version names, and old parts of the log, deleted
 purge_on_write.py  purges that follow writes and merges of this process

@@ -2,6 +2,7 @@
 
     merge    splits of like size, `mergeOnWrite.minSplits` or more, become one
     compact  the log is summed up, where the newest state is far behind or full of tombstones
+    purge    what no version names any more, and what is past its retention, is deleted
     prewarm  indexes come to local disk, where the caller asks for it
 
 A step looks at the table that the step before it left. Several machines may do this at the same time: a merge commits only groups
@@ -27,6 +28,7 @@ from indextables.table.build.job_group import scratch
 from indextables.table.handle import TableHandle
 from indextables.table.maintain.merge import Merge
 from indextables.table.maintain.merge_on_write import groups_of_like_size
+from indextables.table.maintain.purge import purge, purge_ages
 from indextables.table.progress import Watcher
 from indextables.table.read.prewarm import prewarm as prewarm_indexes
 from indextables.table.read.request import make_request
@@ -106,7 +108,7 @@ def optimize(handle: TableHandle, work: Work, *, prewarm: bool = False) -> Optim
     """Do what the table needs, step by step. Raises what the verbs raise; steps that were done before stay done."""
     clock = handle.log.clock
     began = clock.boot()
-    duties: list[Callable[[TableHandle, Work], _Stepped]] = [_merge, _compact]
+    duties: list[Callable[[TableHandle, Work], _Stepped]] = [_merge, _compact, _purge]
     if prewarm:
         duties.append(_prewarm)
     steps = []
@@ -187,6 +189,20 @@ def _why_compact(handle: TableHandle) -> str | None:
         what = "the newest state is" if snapshot.base is not None else "there is no state, and version 0 is"
         return f"{what} {_counted(behind, 'version')} back"
     return None
+
+
+def _purge(handle: TableHandle, work: Work) -> _Stepped:
+    """Purge with the retentions of the options. A dry run of purge tells whether anything is due."""
+    ages = purge_ages(handle.options)
+    due = purge(handle, ages, dry_run=True)
+    if not due.paths:
+        return handle, Step("purge", "nothing is past its retention", "no_action")
+    reason = f"{_counted(len(due.paths), 'object')} past retention"
+    if work.dry_run:
+        return handle, Step("purge", reason, "dry_run", message=due.message)
+    done = purge(handle, ages, progress=work.progress)
+    before, after = _counted(len(due.paths), "object"), _counted(max(len(due.paths) - len(done.paths), 0), "object")
+    return handle, Step("purge", reason, done.status, f"{before} due", f"{after} due", message=done.message)
 
 
 def _prewarm(handle: TableHandle, work: Work) -> _Stepped:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from indextables.cli.answers import Facts, Rows
-from indextables.cli.confirm import confirm
 from indextables.cli.errors import UsageError
+from indextables.cli.maintaining.confirm import confirm
 from indextables.cli.stop import STOP
 from indextables.cli.targets import Target
 
@@ -59,11 +60,27 @@ def prewarm(target: Target, where: str | None, stage: Stage) -> Facts:
     return Facts(values, {}, summary)
 
 
+def purge(target: Target, older_than: str | None, log_retention: str | None, stage: Stage, *, dry_run: bool) -> Facts:
+    """Delete what no version names any more, and what is past its retention."""
+    table = target.open()
+    with stage.counted("purging", None, "objects") as told:
+        told(0)
+        done = table.purge(older_than, log_retention, dry_run, progress=lambda _: told(0))
+    values = {"url": table.url, **{_camel(name): value for name, value in asdict(done).items() if name != "paths"}}
+    paths = list(done.paths)
+    return Facts({**values, "paths": paths}, {}, "\n".join([done.message, *(paths if dry_run else ())]))
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
 def optimize(target: Target, stage: Stage, *, dry_run: bool, prewarm: bool, every: str | None) -> Rows:
     """Do what the table needs, once or again and again. A loop ends after the step in which Ctrl-C comes."""
     from indextables.table.maintain.optimize import STEPS_SCHEMA
 
-    seconds = None if every is None else _seconds(every)
+    seconds = None if every is None else seconds_of(every)
     rounds = _rounds(target, stage, dry_run=dry_run, prewarm=prewarm, seconds=seconds)
     return Rows(STEPS_SCHEMA, rounds, shown=_SHOWN, title="step", follows=seconds is not None)
 
@@ -85,7 +102,7 @@ def _rounds(
         STOP.wait(max(seconds - (time.monotonic() - began), 0.0))
 
 
-def _seconds(text: str) -> float:
+def seconds_of(text: str) -> float:
     """A time such as 90s, 15m or 1h, in seconds. Raises UsageError."""
     units = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
     number, unit = (text[:-1], text[-1:].lower()) if text[-1:].lower() in units else (text, "s")

@@ -37,7 +37,7 @@ def _tail(
 ) -> int:
     """The rows that were committed last, oldest first. Merges only rearrange rows, and show none."""
     from indextables.cli import reading
-    from indextables.cli.tail import tail
+    from indextables.cli.looking.tail import tail
 
     return call.answer(
         lambda _: tail(call.target, reading.listed(columns), where, query, limit, interval if follow else None)
@@ -46,7 +46,7 @@ def _tail(
 
 def _ls(call: Call) -> int:
     """The tables below a directory or a URL, with their rows, sizes and last commits. Nothing inside of tables is looked at."""
-    from indextables.cli.tables_below import tables_below
+    from indextables.cli.looking.tables_below import tables_below
 
     return call.answer(lambda _: tables_below(call.target))
 

@@ -42,7 +42,7 @@ def find_tables(url: str, options: Mapping[str, Any] | None = None) -> Iterator[
     """
     checked = Options(options)
     store = resolve(url, checked).open()
-    for path in _table_paths(store):
+    for path in table_paths(store):
         place = f"{store.root.rstrip('/')}/{path}" if path else store.root
         try:
             yield FoundTable(path, place, describe_table(open_table(place, options=checked)))
@@ -52,7 +52,7 @@ def find_tables(url: str, options: Mapping[str, Any] | None = None) -> Iterator[
             yield FoundTable(path, place, None, error)
 
 
-def _table_paths(store: Store) -> Iterator[str]:
+def table_paths(store: Store) -> Iterator[str]:
     """The directories that have a log, relative to the store's root."""
     if _has_log(store, ""):
         yield ""
@@ -83,4 +83,4 @@ def _has_log(store: Store, directory: str) -> bool:
     return next(iter(store.list(f"{directory}{LOG_DIR}/")), None) is not None
 
 
-__all__ = ["FoundTable", "find_tables"]
+__all__ = ["FoundTable", "find_tables", "table_paths"]
