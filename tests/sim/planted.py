@@ -30,11 +30,11 @@ from indextables.log.log_paths import version_key
 from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.table_log import TableLog
 from indextables.storage.store import ObjectMeta, Store, StoredObject
-from sim import planted_purges, planted_rows, planted_states
+from sim import planted_purges, planted_restores, planted_rows, planted_states
 from sim.planting import PLANTED, Patch, plant, planted
 from sim.writers import Writer
 
-__all__ = ["PLANTED", "plant", "planted_purges", "planted_rows", "planted_states"]
+__all__ = ["PLANTED", "plant", "planted_purges", "planted_restores", "planted_rows", "planted_states"]
 
 IsOurs = Callable[[StoredObject], bool]
 
@@ -130,7 +130,7 @@ def _zero_recreated() -> list[Patch]:
 
     return [
         mock.patch.object(cleanup_module, "_versions_to_go", versions_to_go),
-        mock.patch.object(create_module, "_refuse_remains", return_value=None),
+        mock.patch.object(create_module, "check_no_table", return_value=None),
     ]
 
 

@@ -40,6 +40,16 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "files": ("indextables files logs", "indextables files logs --where \"level = 'ERROR'\""),
     "changes": ("indextables changes logs --since 0", "indextables changes logs --since 2026-01-01 --json"),
     "checkpoint": ("indextables checkpoint logs",),
+    "restore": (
+        "indextables restore logs --version 1",
+        "indextables restore logs --timestamp 2100-01-01 --json",
+    ),
+    "truncate-time-travel": (
+        "indextables truncate-time-travel logs --dry-run",
+        "indextables truncate-time-travel logs",
+    ),
+    "drop-partitions": ("indextables drop-partitions days --where \"day < '2020-01-01'\"",),
+    "clone": ("indextables clone logs /tmp/copy-of-logs", "indextables clone logs backup --version 1 --json"),
     "merge": ("indextables merge logs", "indextables merge logs --target-size 1G --json"),
 }
 

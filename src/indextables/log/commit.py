@@ -76,6 +76,10 @@ class Committed:
     """False when there was nothing to write: `reason` says why."""
     reason: str = ""
     metrics: dict[str, int] | None = None
+    actions: Actions | None = None
+    """What the version says; None where nothing was written."""
+    before: Snapshot | None = None
+    """The version that the commit follows; None where nothing was written."""
 
 
 def commit(
@@ -126,7 +130,8 @@ def commit(
         if fate == "won":
             _verify_late_answer(current, signature.txn_id)
             newest = with_tip(_following(current, now_ms, actions))
-            return Committed(log.remember_snapshot(newest), signature.txn_id, written=True, metrics=metrics)
+            newest = log.remember_snapshot(newest)
+            return Committed(newest, signature.txn_id, True, "", metrics, actions, current.snapshot)
         restart = fate == "restart"
         commit_back_off(log.options).wait(log.clock, attempt)
     raise TooManyConflicts(

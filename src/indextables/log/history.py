@@ -6,6 +6,7 @@ timestamps, which grow with the version; files of other writers have none, and c
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,15 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.arrow_values import table_of_rows
-from indextables.core.errors import ChangesGone, VersionNotFound
+from indextables.core.errors import ChangesGone, CorruptLog, TableNotFound, VersionNotFound
 from indextables.log.actions import RemoveAction
 from indextables.log.codec import to_json_object
 from indextables.log.file_entries import FILE_SCHEMA, files_table
 from indextables.log.listing import list_versions
-from indextables.log.open_snapshot import open_log
+from indextables.log.open_snapshot import below_floor, open_log
 from indextables.log.refresh import open_current
 from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.table_log import TableLog, VersionFile
+
+logger = logging.getLogger("indextables")
 
 _LOOKS = 3
 """Times that the version of a moment is looked up, at most: clean-up may remove versions meanwhile."""
@@ -319,9 +322,23 @@ class _Times:
 
 
 def open_at(log: TableLog, *, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
-    """The newest version, an older one, or the one in force at a time."""
-    if version is not None:
-        return open_log(log, version)
-    if timestamp_ms is not None:
-        return open_log(log, version_at(log, timestamp_ms))
-    return open_current(log)
+    """The newest version, an older one, or the one in force at a time.
+
+    Raises VersionNotFound below the floor of time travel, also where the version files there are not deleted yet.
+    """
+    if version is None and timestamp_ms is None:
+        return open_current(log)
+    wanted = version_at(log, timestamp_ms) if version is None and timestamp_ms is not None else version
+    floor = _floor(log)
+    if wanted is not None and 0 <= wanted < floor:
+        raise below_floor(log.url, wanted, floor)
+    return open_log(log, wanted)
+
+
+def _floor(log: TableLog) -> int:
+    """The oldest version that time travel goes to. 0 where the newest version cannot be read: then older ones are tried."""
+    try:
+        return open_current(log).floor
+    except (CorruptLog, TableNotFound) as error:
+        logger.info("table %s: the floor of time travel is not known: %s", log.url, error)
+        return 0

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from indextables.split.cache.index_cache import Prewarmed
     from indextables.table.maintain.merge import Merged
     from indextables.table.maintain.purge import Purged
+    from indextables.table.maintain.truncate import Truncated
 
 
 class Upkeep(TableAtVersion):
@@ -83,6 +84,19 @@ class Upkeep(TableAtVersion):
         ages = purge_ages(self._newest("purge").options, older_than, log_retention)
         self.refresh()
         return purge(self._handle, ages, dry_run=dry_run, progress=progress)
+
+    def truncate_time_travel(self, dry_run: bool = False) -> Truncated:
+        """Give up every version but the newest: a version that becomes the oldest is committed, and the log below it goes.
+
+        Log objects that are younger than the safety age go with a later clean-up. Data files stay; purge deletes those that no
+        version has any more. With `dry_run` nothing is committed or deleted. Raises what `commit_files` raises.
+        """
+        from indextables.table.maintain.truncate import truncate_time_travel
+
+        before = self._newest("truncate")
+        result = truncate_time_travel(before, dry_run=dry_run)
+        self._move(before, result.handle)
+        return result.truncated
 
     def prewarm(self, where: str | None = None) -> Prewarmed:
         """Bring the indexes of all splits, or of those that may hold rows for which `where` (SQL) is true, to local disk.

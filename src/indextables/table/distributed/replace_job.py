@@ -44,7 +44,8 @@ def begin_replace(
             "table and create it anew, or write to another place"
         )
     old, new = before.snapshot.metadata, after.snapshot.metadata
-    return WriteJob(log, task_plan(after), "overwrite", old, None, None, began, renewed=_difference(old, new))
+    plan, renewed, version = task_plan(after), _difference(old, new), before.version
+    return WriteJob(log, plan, "overwrite", old, None, None, began, renewed=renewed, planned_version=version)
 
 
 def _difference(old: MetadataAction, new: MetadataAction) -> MetadataUpdate | None:
