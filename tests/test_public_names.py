@@ -18,8 +18,12 @@ SIGNATURES = {
     "open": "(url, version=None, timestamp=None, options=None)",
     "refresh": "(self)",
     "commit_files": "(self, adds=(), removes=(), properties=None, txn=None, operation='WRITE', data_change=True)",
-    "append": "(self, data, progress=None)",
-    "overwrite": "(self, data, where=None, progress=None)",
+    "append": "(self, data, progress=None, if_version=None)",
+    "overwrite": "(self, data, where=None, if_changed=None, if_version=None, progress=None)",
+    "restore": "(self, version=None, timestamp=None)",
+    "drop_partitions": "(self, where)",
+    "clone": "(self, url, version=None, options=None, progress=None)",
+    "truncate_time_travel": "(self, dry_run=False)",
     "merge_splits": "(self, target_size=None, where=None, max_dest_splits=None, max_source_splits_per_merge=1000, progress=None)",
     "checkpoint": "(self)",
     "prewarm": "(self, where=None, segments=None, fields=None, parallelism=None, wait=True)",
@@ -108,6 +112,36 @@ def test_what_optimize_returns() -> None:
     assert names == ["status", "version", "steps", "dry_run", "duration_ms", "message"]
     steps = ["step", "reason", "status", "before", "after", "duration_ms", "message"]
     assert [field.name for field in dataclasses.fields(Step)] == STEPS_SCHEMA.names == steps
+
+
+def test_what_restore_truncate_and_drop_return() -> None:
+    from indextables.table.maintain.truncate import Truncated
+    from indextables.table.write.drop_partitions import DroppedPartitions
+    from indextables.table.write.restore import Restored
+
+    found = {
+        kind.__name__: [field.name for field in dataclasses.fields(kind)]
+        for kind in (Restored, Truncated, DroppedPartitions)
+    }
+    assert found == {
+        "Restored": ["status", "version", "restored_version", "files_added", "files_removed", "message"],
+        "Truncated": [
+            "status",
+            "checkpoint_version",
+            "versions_deleted",
+            "checkpoints_deleted",
+            "files_preserved",
+            "message",
+        ],
+        "DroppedPartitions": [
+            "status",
+            "partitions_dropped",
+            "splits_removed",
+            "total_size_bytes",
+            "version",
+            "message",
+        ],
+    }
 
 
 def test_the_columns_of_tables_that_verbs_return() -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import Table
+from indextables.core.errors import FilesChanged
 
 PAGES = Path(__file__).parent.parent / "docs" / "reference"
 
@@ -88,3 +89,15 @@ def test_the_metrics_of_the_operations_page() -> None:
     server.server_close()
     assert "indextables_state_write_duration_ms_count" in text
     assert text.endswith("# EOF\n")
+
+
+def test_going_back_dropping_copying_and_replacing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = re.findall(r"```python\n(.*?)```", (PAGES / "changing-tables.md").read_text(), re.DOTALL)
+    names: dict[str, Any] = {"place": str(tmp_path), "FilesChanged": FilesChanged}
+    exec(first, names)
+    assert names["t"].version == 5
+    assert sorted(names["t"].scan().read_all().column("id").to_pylist()) == [2, 3]
+    assert sorted(names["copy"].scan().read_all().column("id").to_pylist()) == [1, 2, 3]
+    exec(second, names)
+    assert capsys.readouterr().out == "5 6\n"
+    assert sorted(names["mine"].scan().read_all().column("id").to_pylist()) == [2, 3, 9]

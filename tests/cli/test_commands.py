@@ -189,7 +189,9 @@ def test_what_commands_share() -> None:
     """Every command takes these; those that read take a version, and those with rows may leave the header out."""
     commands = typer.main.get_command(app).commands
     options = {name: {option for one in command.params for option in one.opts} for name, command in commands.items()}
-    assert options.pop("sql") >= {"--table", "--option", "--output", "--json", "--no-header"}, "its tables are in the text"
+    assert options.pop("sql") >= {"--table", "--option", "--output", "--json", "--no-header"}, (
+        "its tables are in the text"
+    )
     assert all({"table", "--option", "--output", "--json"} <= taken for taken in options.values())
     changing = {"create", "import", "checkpoint", "merge", "prewarm", "purge", "drop"}
     newest = {"tail", "ls", "optimize"}

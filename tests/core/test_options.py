@@ -63,8 +63,18 @@ DOCUMENTED_DEFAULTS = {
     "logRetention.duration": 2_592_000_000,
     "mergeOnWrite.enabled": False,
     "mergeOnWrite.async.enabled": True,
+    "purge.defaultRetentionHours": 168,
+    "purge.deleteRetries": 3,
+    "purge.maxFilesToDelete": 1_000_000,
+    "purge.minRetentionHours": 24,
+    "purge.parallelism": 0,
+    "purge.retentionCheckEnabled": True,
     "purge.txLogRetentionHours": 720,
     "purgeOnWrite.enabled": False,
+    "purgeOnWrite.splitRetentionHours": 168,
+    "purgeOnWrite.triggerAfterMerge": True,
+    "purgeOnWrite.triggerAfterWrites": 0,
+    "purgeOnWrite.txLogRetentionHours": 720,
     "safetyAge.hours": 72,
     "state.compaction.afterMerge": True,
     "state.compaction.largeRemoveThreshold": 2_147_483_647,
@@ -105,6 +115,15 @@ DOCUMENTED_DEFAULTS = {
 
 def test_the_documented_keys_have_the_documented_defaults() -> None:
     assert {key: keys.OPTIONS[(opt.PREFIX + key).lower()].default for key in DOCUMENTED_DEFAULTS} == DOCUMENTED_DEFAULTS
+
+
+@pytest.mark.parametrize(("text", "number"), [("auto", 0), ("AUTO", 0), ("0", 0), ("12", 12), (3, 3)])
+def test_a_number_or_auto(text: object, number: int) -> None:
+    options = Options({"purge.parallelism": text})
+    assert options[opt.PURGE_PARALLELISM] == number
+    assert opt.PURGE_PARALLELISM.parse(opt.PURGE_PARALLELISM.show(number)) == number
+    with pytest.raises(OptionError, match="expected a whole number, or auto"):
+        Options({"purge.parallelism": "some"})
 
 
 def test_keys_in_any_letter_case_with_or_without_the_prefix() -> None:

@@ -69,7 +69,7 @@ def _forgets_parts() -> list[Patch]:
     return [mock.patch.object(reachability_module, "read_checkpoint", read_checkpoint)]
 
 
-@planted(41, "ignores-removes", "overwritten", "data-gone", "snatched")
+@planted(44, "ignores-removes", "overwritten", "data-gone", "snatched")
 def _ignores_removes() -> list[Patch]:
     """A split that is named only where it is removed, or in an entry that a tombstone hides, is taken for an orphan."""
     real_manifest = reachability_module._in_manifest
@@ -96,7 +96,7 @@ def _ignores_removes() -> list[Patch]:
     ]
 
 
-@planted(42, "gone-is-gone", "vanishing", "data-gone", "snatched")
+@planted(45, "gone-is-gone", "vanishing", "data-gone", "snatched")
 def _gone_is_gone() -> list[Patch]:
     """A log object that vanishes while purge reads the log names nothing, and purge goes on."""
     real_versions, real_states = reachability_module._in_versions, reachability_module._read_states

@@ -146,7 +146,8 @@ class RowWriter(Actor):
         if operation.kind == "append":
             done = table.append(data)
         else:
-            done = table.overwrite(data, where=None if operation.scope == "*" else f"part = '{operation.scope}'")
+            where = None if operation.scope == "*" else f"part = '{operation.scope}'"
+            done = table.overwrite(data, where=where, if_changed="replace")
         self.oracle.was_acked(self.name, replace(handle_of(table).snapshot, version=done.version), done.txn_id)
         if self.oracle.undisturbed(began):
             self.sim.rows.was_acked(operation, done.version)

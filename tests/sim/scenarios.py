@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sim.actors import Checkpointer, Cleaner, Creator, Dropper, Purger, Reader, SlowPurger, Truncator
+from sim.restorers import Restorer, TimeTruncator
 from sim.row_writers import RowsSimulation, RowWriter
 from sim.simulation import FORMS, Quota, Simulation
 from sim.weather import CALM, Cut, Weather
@@ -583,4 +584,30 @@ def merges(seed: int, cut: Cut) -> Simulation:
     sim.add(RowWriter, "M", operations=2, kinds=("merge",))
     sim.add(RowWriter, "N", operations=2, kinds=("merge",))
     sim.add(RowWriter, "A", operations=3, kinds=("append", "append", "overwrite", "replace"))
+    return sim
+
+
+@scenario
+def restores(seed: int, cut: Cut) -> Simulation:
+    """Versions are restored while others write, merge, sum up, clean up and truncate."""
+    weather = replace(
+        CALM,
+        mutations=0.1,
+        reads=0.02,
+        deaths=0.003,
+        freezes=0.01,
+        naps=(11 * MINUTE, 13 * HOUR, 25 * HOUR),
+        late_answers=0.1,
+        jumps_rate=0.03,
+        jumps=(MINUTE, 61 * MINUTE, 13 * HOUR),
+    )
+    sim = Simulation(seed, cut, weather, retention=pick(seed, "retention", HOUR, 3 * DAY))
+    sim.base(4, checkpoints_at=(2,))
+    sim.add(Restorer, "Z", operations=5)
+    sim.add(Restorer, "Y", operations=3)
+    sim.add(Writer, "A", operations=4, kinds=("append", "overwrite", "replace", "merge", "remove"))
+    sim.add(TimeTruncator, "T", operations=2)
+    sim.add(Checkpointer, "K", operations=2)
+    sim.add(Cleaner, "C", operations=3)
+    sim.add(Reader, "R", operations=2)
     return sim

@@ -126,6 +126,16 @@ class Truth:
             removed=frozenset(remove.path for remove in actions.removes if remove.data_change),
         )
 
+    def _check_restore(self, number: int, target: int, live: dict[str, str]) -> None:
+        """A restore makes exactly the files of its target live, and its target is not below the floor."""
+        if target < self.floor:
+            raise Violation(
+                "below-floor", f"version {number} restores {target}, and the oldest version is {self.floor}"
+            )
+        if live != self.entries[target].live:
+            wrong = sorted(live.keys() ^ self.entries[target].live.keys())
+            raise Violation("restored-other-rows", f"version {number} restores {target}, but differs in {wrong}")
+
     def _check_meaning(
         self, number: int, actions: Actions, before: Entry, live: dict[str, str], properties: dict[str, str]
     ) -> None:
@@ -141,6 +151,9 @@ class Truth:
                 raise Violation(
                     "overwrite-kept", f"version {number} replaces {scope}, but {kept} of others is still live"
                 )
+        restores = meant.get("restores")
+        if restores is not None:
+            self._check_restore(number, restores, live)
         touched = {path for path in before.live if path not in live}
         if scope not in (None, "*") and any(before.live[path] != scope for path in touched):
             raise Violation("overwrite-took", f"version {number} replaces {scope}, but removes {sorted(touched)}")
@@ -157,8 +170,16 @@ class Truth:
             raise Violation("lost-update", f"version {number} has properties {properties}, should have {expected}")
 
 
+def _restored(info: CommitInfo) -> dict[str, Any]:
+    """What a restore meant, and what the way back from a restore may do."""
+    meant = dict(info.operation_parameters or {})
+    return {"restores": meant["version"], "removes": True} if info.operation == "RESTORE" else {"removes": True}
+
+
 def meaning(info: CommitInfo) -> dict[str, Any]:
     """What a writer meant to do, in the words of the simulation's own writers or of the verbs of a table."""
+    if info.operation in ("RESTORE", "UNDO RESTORE"):
+        return _restored(info)
     meant = dict(info.operation_parameters or {})
     if info.operation == "MERGE SPLITS":
         meant["merges"] = {}

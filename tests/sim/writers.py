@@ -170,7 +170,8 @@ class Writer(Actor):
             case TableReplaced() | TableNotFound():
                 self.oracle.gave_up(self.name, began, error)
             case FilesChanged():
-                if all(path in truth.newest.live for path in change.removes):
+                since = truth.entries[snapshot.version :]  # a restore brings back what another commit removed
+                if all(path in entry.live for entry in since for path in change.removes):
                     raise Violation("false-conflict", f"{self.name}: {error}")
             case MetadataChanged():
                 if all(

@@ -293,6 +293,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests(GARBAGE, "test_cleanup_orphaned_manifests"),
     ),
     Mutant(
+        "purge-leaves-manifests",
+        "table/maintain/purge.py",
+        "self._collected = collect_manifests(at, dry_run=False)",
+        "self._collected = CleanupReport(dry_run=False)",
+        tests(GARBAGE, "test_cleanup_with_purge_integration"),
+    ),
+    Mutant(
         "collection-gives-up-when-a-state-vanishes",
         "log/cleanup.py",
         "        except ObjectNotFound as gone:\n",

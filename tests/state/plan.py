@@ -177,7 +177,6 @@ EXCEPTIONS: dict[str, str] = {
     "testPartitionPruningPerformance1M": "a latency limit, kept by the benchmarks; its functional half is "
     "testPartitionPruningEffectiveness",
     "testRenameField": "fields are resolved by name, because the ids of the format's documents clash",
-    "testCleanupWithPurgeIntegration": "comes with the purge verb",
 }
 """Names of the plan that have no test here, each with the reason."""
 

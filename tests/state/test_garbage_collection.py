@@ -15,6 +15,7 @@ from indextables.log.cleanup import CleanupReport, clean_up
 from indextables.log.open_snapshot import open_log
 from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.collect import collect_manifests
+from indextables.table.maintain.purge import purge, purge_ages
 from log.support import DAY, LOG, PROTOCOL, Hooked, MemoryStore, make_log, put_version, version_key
 from state.support import (
     committed,
@@ -123,6 +124,23 @@ def test_cleanup_preserves_current_state() -> None:
     assert paths(fresh(store)) == [f"f{day:02d}" for day in range(1, 6)]
     log = make_log(store)
     assert committed(log, open_log(log), ["f06"]).version == 6
+
+
+def test_cleanup_with_purge_integration() -> None:
+    """A purge does what clean-up and collection do, and deletes splits that no version, state or manifest names."""
+    store, same = daily(30, first_state=15, **COMPACTING), daily(30, first_state=15, **COMPACTING)
+    for each in (store, same):
+        each.put("splits/split-orphan.split", b"of a writer that died")
+        each.clock.advance(8 * DAY)
+    cleaned(same)
+    collected(same)
+    log = make_log(store, OPTIONS)
+    done = purge(LogAtVersion(log, open_log(log)), purge_ages(log.options))
+    assert set(store.objects) == set(same.objects) - {"splits/split-orphan.split"}
+    assert done.states_deleted > 0
+    assert done.manifests_deleted > 0
+    assert done.orphaned_files_deleted == 1
+    check_all_readable(store, states(store)[0], 30)
 
 
 def test_cleanup_orphaned_manifests() -> None:

@@ -140,7 +140,7 @@ def test_the_verb_can_be_done_again_and_rows_be_written(operation: Operation) ->
 @each_operation
 def test_one_lost_request_or_answer_is_survived_with_retries(operation: Operation) -> None:
     for store, where in retried(operation):
-        assert data_files(store) == named_files(store), where
+        assert data_files(store) >= named_files(store), where
 
 
 def test_after_a_truncation_nobody_opens_what_was_truncated() -> None:

@@ -27,8 +27,12 @@ from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.state.collect import collect_manifests
 from indextables.log.table_log import TableLog
+from indextables.table.handle import TableHandle
 from indextables.table.maintain.purge import purge
 from indextables.table.maintain.purging.orphans import Ages
+from indextables.table.maintain.truncate import truncate_time_travel
+from indextables.table.write.drop_partitions import drop_selected
+from indextables.table.write.restore import restore
 from log.support import HOUR, LOG, START_MS, MemoryStore, make_log, new_table, unpacked
 from state.support import avro_records
 
@@ -81,6 +85,8 @@ class PurgedTable(RuleBasedStateMachine):
         self.versions = [Version({}, self.now)]
         self.promised_since = -1e9
         """Versions that were in force after this moment are promised to be readable."""
+        self.floor = 0
+        """Versions below were truncated."""
         self.rows: dict[str, str] = {}
         self.held: list[Held] = []
         self.uploads: list[Upload] = []
@@ -98,6 +104,10 @@ class PurgedTable(RuleBasedStateMachine):
 
     def log(self, **options: Any) -> TableLog:
         return make_log(self.store, OPTIONS | options)
+
+    def handle(self) -> TableHandle:
+        log = self.log()
+        return TableHandle(log, open_log(log))
 
     def uploaded(self, count: int, day: str) -> tuple[AddAction, ...]:
         adds = []
@@ -170,18 +180,30 @@ class PurgedTable(RuleBasedStateMachine):
 
     @precondition(lambda self: len(self.versions) > 1)
     @rule(data=st.data())
-    def put_back(self, data: st.DataObject) -> None:
-        """The files of an older version that is still there are committed again, as a restore does."""
-        number = data.draw(
-            st.sampled_from([number for number in range(len(self.versions)) if self.is_promised(number)])
-        )
-        snapshot = open_log(self.log(), number)
-        target = self.versions[number].files
-        missing = sorted(target.keys() - self.live.keys())
-        surplus = tuple(sorted(self.live.keys() - target.keys()))
-        adds = tuple(AddAction(path, {"day": target[path]}, size=9, modification_time=START_MS) for path in missing)
-        assert snapshot.version == number
-        self.commit(Change(adds=adds, removes=surplus), None, dict(target))
+    def restore(self, data: st.DataObject) -> None:
+        """An older version that is promised becomes the newest, though all of it may be older than any age."""
+        promised = [number for number in range(len(self.versions)) if self.is_promised(number)]
+        number = data.draw(st.sampled_from(promised))
+        done = restore(self.handle(), number, None).restored
+        if done.status == "success":
+            self.versions.append(Version(self.versions[number].files, self.now))
+        assert done.version == len(self.versions) - 1
+
+    @rule(day=st.sampled_from(DAYS))
+    def drop_partition(self, day: str) -> None:
+        done = drop_selected(self.handle(), f"day = '{day}'").dropped
+        if done.status == "success":
+            kept = {path: each for path, each in self.live.items() if each != day}
+            self.versions.append(Version(kept, self.now))
+        assert done.version == len(self.versions) - 1
+
+    @rule()
+    def truncate(self) -> None:
+        """Only the newest version is promised afterwards."""
+        done = truncate_time_travel(self.handle()).truncated
+        if done.checkpoint_version == len(self.versions):
+            self.versions.append(Version(self.live, self.now))
+        self.floor = len(self.versions) - 1
 
     # who sums up, and who deletes
 
@@ -249,7 +271,8 @@ class PurgedTable(RuleBasedStateMachine):
     def is_promised(self, number: int) -> bool:
         """Whether the version is the newest, or was in force at a moment that a retention covers."""
         newest = len(self.versions) - 1
-        return number == newest or self.versions[number + 1].landed_at > self.promised_since
+        in_force = number == newest or self.versions[number + 1].landed_at > self.promised_since
+        return in_force and number >= self.floor
 
     @invariant()
     def promised_versions_read_back_their_rows(self) -> None:

@@ -268,6 +268,71 @@ def merge(
     )
 
 
+@command(app, "restore")
+def restore(
+    call: Call,
+    version: Annotated[
+        int | None, typer.Option("--version", metavar="NUMBER", help="The version whose rows come back.")
+    ] = None,
+    timestamp: Annotated[
+        str | None,
+        typer.Option(
+            "--timestamp", metavar="TIME", help="The version of this time: ISO 8601, UTC where no zone is given."
+        ),
+    ] = None,
+) -> int:
+    """Make the rows of an older version the newest ones. Later versions stay in the history."""
+    from indextables.cli import changing
+
+    return call.answer(lambda _: changing.restore(call.target, version, timestamp), undone="nothing was restored")
+
+
+@command(app, "truncate-time-travel")
+def truncate_time_travel(
+    call: Call,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and change nothing.")] = False,
+) -> int:
+    """Give up every version but the newest. No row of it changes."""
+    from indextables.cli import changing
+
+    return call.answer(
+        lambda _: changing.truncate_time_travel(call.target, dry_run=dry_run), undone="older versions may be gone"
+    )
+
+
+@command(app, "drop-partitions")
+def drop_partitions(
+    call: Call,
+    *,
+    where: Annotated[
+        str,
+        typer.Option(
+            "--where", "-w", metavar="SQL", help="The partitions to drop, by partition columns.", show_default=False
+        ),
+    ],
+) -> int:
+    """Take out all rows of whole partitions. Older versions still have them."""
+    from indextables.cli import changing
+
+    return call.answer(lambda _: changing.drop_partitions(call.target, where), undone="nothing was dropped")
+
+
+@command(app, "clone", travels=True)
+def clone(
+    call: Call,
+    *,
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="Where the copy goes: a place without a table.", show_default=False)
+    ],
+) -> int:
+    """Copy a version of a table to another place, as a table of its own."""
+    from indextables.cli import changing
+
+    return call.answer(
+        lambda renderer: changing.clone(call.target, url, renderer.stage), undone="there is no table at the new place"
+    )
+
+
 looking_app.declare(app)
 maintaining_app.declare(app)
 sql_command.declare(app)

@@ -62,6 +62,16 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "indextables sql \"MERGE SPLITS logs TARGET SIZE 100M; DESCRIBE INDEXTABLES HISTORY 'logs' LIMIT 1\" --json",
         "indextables sql 'DESCRIBE INDEXTABLES HISTORY events LIMIT 1' --table events=logs",
     ),
+    "restore": (
+        "indextables restore logs --version 1",
+        "indextables restore logs --timestamp 2100-01-01 --json",
+    ),
+    "truncate-time-travel": (
+        "indextables truncate-time-travel logs --dry-run",
+        "indextables truncate-time-travel logs",
+    ),
+    "drop-partitions": ("indextables drop-partitions days --where \"day < '2020-01-01'\"",),
+    "clone": ("indextables clone logs /tmp/copy-of-logs", "indextables clone logs backup --version 1 --json"),
     "merge": ("indextables merge logs", "indextables merge logs --target-size 1G --json"),
 }
 
