@@ -17,10 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from indextables.table.maintain.purge import Purged
 
 import indextables
 from indextables import Table
+from indextables.table.maintain.purge import Purged
 from table.upkeep_racer import OPTIONS, REPLACED, TWO_DAYS, VERSION_ZERO, let_time_pass, rows_of
 
 SCRIPT = Path(__file__).with_name("upkeep_racer.py")

@@ -12,9 +12,9 @@ from indextables._version import __version__
 from indextables.cli import params as p
 from indextables.cli.command import Call, command
 from indextables.cli.load.formats import Format
-from indextables.cli.sql import sql_command
 from indextables.cli.looking import looking_app
 from indextables.cli.maintaining import maintaining_app
+from indextables.cli.sql import sql_command
 
 app = typer.Typer(
     name="indextables",
