@@ -2,8 +2,8 @@
 Tantivy, and Spark over our tables beside Spark over Parquet, in the same run, on the same disk.
 
     python bench/run.py                 all of it, about an hour
-    python bench/run.py --only states   one part of it: `log` (commits and version files), `states`, `splits` (rows), `search`
-                                        or `spark`
+    python bench/run.py --only states   one part of it: `log` (commits and version files), `states`, `splits` (rows), `search`,
+                                        `growth`, `purge` or `spark`
     python bench/run.py --quick         a tenth of the size, to see that it works; no verdicts
 
 Absolute times belong to the machine; the ratios are what is compared. Results are also written to .bench/results.json.
@@ -24,6 +24,7 @@ from pathlib import Path
 
 import growth
 import measure
+import purge
 import search
 import spark_session
 import splits
@@ -41,7 +42,7 @@ MODULES = {OURS: "ours", DELTA: "delta", ICEBERG: "iceberg"}
 SUBJECTS = list(MODULES)
 HOME = Path(__file__).resolve().parent.parent / ".bench"
 BATCH = 100
-PARTS = ("log", "states", "splits", "search", "growth", "spark")
+PARTS = ("log", "states", "splits", "search", "growth", "purge", "spark")
 _FOLDERS = {"search": "splits", "growth": "splits", "spark": "splits"}
 """Parts that use the tables of another one, where it has left them."""
 console = Console()
@@ -270,6 +271,11 @@ def _of_growth(data: Path, quick: bool) -> Part:
     return Part(list(rows.values()), growth.SUBJECTS, list(growth.notes()), growth.goals(rows))
 
 
+def _of_purge(_data: Path, quick: bool) -> Part:
+    rows = purge.measured(purge.Sizes.of(quick), _say)
+    return Part(list(rows.values()), purge.SUBJECTS, purge.notes(), purge.goals(rows))
+
+
 def _of_spark(data: Path, quick: bool) -> Part:
     sizes = spark_session.Sizes.of(quick)
     spark_session.build(data, sizes, _say)
@@ -283,6 +289,7 @@ _MEASURE = {
     "splits": _of_splits,
     "search": _of_search,
     "growth": _of_growth,
+    "purge": _of_purge,
     "spark": _of_spark,
 }
 
@@ -300,6 +307,8 @@ def versions_of(parts: Sequence[str]) -> dict[str, str]:
         packages |= search.VERSIONS
     if "growth" in parts:
         packages |= growth.VERSIONS
+    if "purge" in parts:
+        packages |= purge.VERSIONS
     if "spark" in parts:
         packages |= spark_session.VERSIONS
     return {OURS: __version__, **{name: version(package) for name, package in packages.items()}}

@@ -598,7 +598,7 @@ class TestRunning:
             return store.list(prefix, after)
 
         assert purged(Hooked(store, list=list_slowly)).orphaned_files_deleted == 3
-        assert listed.count(f"{LOG}/state-v") == 9, "two to open, two to plan, three to read the log, two to clean up"
+        assert listed.count(f"{LOG}/state-v") == 7, "two to open, two to plan, and three to read the log"
 
     def test_deletes_run_side_by_side(self, batches_of: Callable[[int], None]) -> None:
         batches_of(10)

@@ -117,9 +117,11 @@ class _Work:
         stale = plan.temporaries
         silent = ProgressCounter(None)
         self._temporaries = delete_objects(at, [each.key for each in stale], [each.size for each in stale], silent)
-        self._cleaned = clean_up(at, dry_run=False, retention_ms=self._ages.log_ms)
-        self._collected = collect_manifests(at, dry_run=False)
-        if plan.log_keys or self._cleaned.deleted:
+        if plan.log_keys:
+            self._cleaned = clean_up(at, dry_run=False, retention_ms=self._ages.log_ms)
+        if plan.log_keys or plan.manifest_keys:
+            self._collected = collect_manifests(at, dry_run=False)
+        if plan.log_keys:
             self._orphans = plan.splits.without(named_splits(at))
         chosen = self._orphans.first(self._most)
         self._splits = delete_objects(at, chosen.keys.to_pylist(), chosen.sizes.tolist(), counter)
