@@ -167,7 +167,8 @@ class Table(Questions, Upkeep):
         from indextables.table.write.clone import clone
 
         handle = self._handle if version is None else open_older(self._handle, version)
-        return Table(clone(handle, url, options, progress))
+        log = open_log(url, handle.options if options is None else options)
+        return Table(clone(handle, log, progress))
 
 
 def table_at(handle: TableHandle) -> Table:
