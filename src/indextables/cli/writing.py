@@ -264,6 +264,7 @@ def restore(target: Target, version: int | None, timestamp: str | None) -> Facts
         "restoredVersion": done.restored_version,
         "filesAdded": done.files_added,
         "filesRemoved": done.files_removed,
+        "message": done.message,
     }
     return Facts(values, {}, done.message)
 
@@ -279,6 +280,7 @@ def truncate_time_travel(target: Target, *, dry_run: bool) -> Facts:
         "versionsDeleted": done.versions_deleted,
         "checkpointsDeleted": done.checkpoints_deleted,
         "filesPreserved": done.files_preserved,
+        "message": done.message,
     }
     return Facts(values, {}, done.message)
 
@@ -294,6 +296,7 @@ def drop_partitions(target: Target, where: str) -> Facts:
         "partitionsDropped": done.partitions_dropped,
         "splitsRemoved": done.splits_removed,
         "totalSizeBytes": done.total_size_bytes,
+        "message": done.message,
     }
     return Facts(values, {}, done.message)
 
