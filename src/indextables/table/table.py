@@ -76,12 +76,14 @@ class Table(Questions, Upkeep):
         txn: Txn | None = None,
         operation: str = "WRITE",
         data_change: bool = True,
+        if_version: int | None = None,
     ) -> Commit:
         """Commit data files that are in place already: the low-level verb, for engines.
 
         `removes` are paths of live files. `properties` are set, or dropped where the value is None. `txn` is `(app, batch)`
         of an exactly-once writer: a batch that is in the table already is not written again. `data_change=False` says that
-        rows were only rearranged. Raises MetadataChanged, FilesChanged, TooManyConflicts, CommitOutcomeUnknown.
+        rows were only rearranged. `if_version` is as for `append`. Raises MetadataChanged, FilesChanged, TooManyConflicts,
+        CommitOutcomeUnknown.
         """
         done = commit_files(
             self._newest(),
@@ -91,6 +93,7 @@ class Table(Questions, Upkeep):
             txn=txn,
             operation=operation,
             data_change=data_change,
+            if_version=if_version,
         )
         return self._moved_to(done)
 
