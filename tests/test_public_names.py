@@ -17,7 +17,9 @@ SIGNATURES = {
     "create": "(url, schema, partition_by=(), options=None, if_exists='error')",
     "open": "(url, version=None, timestamp=None, options=None)",
     "refresh": "(self)",
-    "commit_files": "(self, adds=(), removes=(), properties=None, txn=None, operation='WRITE', data_change=True)",
+    "commit_files": (
+        "(self, adds=(), removes=(), properties=None, txn=None, operation='WRITE', data_change=True, if_version=None)"
+    ),
     "append": "(self, data, progress=None, if_version=None)",
     "overwrite": "(self, data, where=None, if_changed=None, if_version=None, progress=None)",
     "restore": "(self, version=None, timestamp=None)",

@@ -12,9 +12,9 @@ from indextables.core.errors import CommitError, FilesChanged, IndexTablesError,
 from indextables.core.schema_hash import schema_hash
 from indextables.log.actions import Actions, AddAction, CommitInfo, RemoveAction
 from indextables.log.conflicts import Change, MetadataUpdate, Replace, decide
+from indextables.log.deciding.restored_files import RestoreTo, restore_target
 from indextables.log.file_entries import NO_FILES
 from indextables.log.file_set import FileSet
-from indextables.log.restored_files import RestoreTo, restore_target
 from indextables.log.snapshot import Snapshot, apply_version
 from log.support import add
 from log.test_conflicts import BASE, DAY_1, NOW, THEIRS, a_removed, all_removed, schema_with, with_metadata, won

@@ -414,6 +414,10 @@ class Oracle:
             if entry.version == truth.version or inside:
                 yield entry
 
+    def promises(self, version: int) -> bool:
+        """Whether the retention promises that the version can be opened."""
+        return any(entry.version == version for entry in self._retained())
+
     def _open(self, at: int | None) -> tuple[Snapshot, list[str]] | IndexTablesError:
         """A version, and its files, as a reader gets them: at once, and without faults."""
         self._touched = set()

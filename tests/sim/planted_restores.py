@@ -7,8 +7,8 @@ from unittest import mock
 
 import indextables.log.conflicts as conflicts_module
 import indextables.table.write.restore as restore_module
+from indextables.log.deciding.restored_files import RestoredFiles, RestoreTo, restored_files
 from indextables.log.open_snapshot import open_log
-from indextables.log.restored_files import RestoredFiles, RestoreTo, restored_files
 from indextables.log.snapshot import Snapshot
 from indextables.table.handle import TableHandle
 from sim.planting import Patch, planted

@@ -63,7 +63,7 @@ class Restorer(Actor):
         truth = self.oracle.truth
         if truth is None or self.task.slept or not self.oracle.undisturbed(began) or target < truth.floor:
             return
-        if target in {entry.version for entry in self.oracle._retained()}:
+        if self.oracle.promises(target):
             raise Violation("broken", f"{self.name}: version {target}, planned on {held.version}: {error}")
 
     def _told(self, what: str) -> None:

@@ -97,3 +97,48 @@ def test_a_table_that_is_replaced_by_its_own_rows(spark: SparkSession, url: str,
     assert "FilesChanged" in said
     assert one(spark, f"SELECT count(*) FROM {table}") == 10
     assert spark.table(table).columns == ["id", "message", "day"]
+
+
+class TestVersionsThatTheCallerNames:
+    @pytest.mark.parametrize("mode", ["append", "overwrite"])
+    def test_rows_that_changed_since_are_a_conflict(self, spark: SparkSession, url: str, table: str, mode: str) -> None:
+        fresh = logs(spark, 3, 100).write.format("indextables").mode(mode)
+        logs(spark, 1, 50).write.format("indextables").mode("append").save(url)
+        said = refused(fresh.option("ifVersion", 1).save, url)
+        assert "FilesChanged" in said
+        assert "computed from version 1, and version 2 changed rows" in said
+        assert one(spark, f"SELECT count(*) FROM {table}") == 10
+        fresh.option("ifVersion", 2).save(url)
+        assert one(spark, f"SELECT count(*) FROM {table}") == {"append": 13, "overwrite": 3}[mode]
+
+    def test_rows_that_change_meanwhile_are_one_where_that_is_asked_for(
+        self, spark: SparkSession, url: str, table: str, tmp_path: Path
+    ) -> None:
+        late = logs(spark, 3).where(meanwhile(url, tmp_path / "once", LATE))
+        writer = late.write.format("indextables").mode("overwrite")
+        assert "FilesChanged" in refused(writer.option("ifChanged", "error").save, url)
+        assert one(spark, f"SELECT count(*) FROM {table}") == 10
+
+    def test_rows_that_change_meanwhile_are_replaced_where_that_is_asked_for(
+        self, spark: SparkSession, url: str, table: str, tmp_path: Path
+    ) -> None:
+        kept = spark.table(table).where(meanwhile(url, tmp_path / "once", LATE))
+        kept.write.format("indextables").mode("overwrite").option("ifChanged", "replace").save(url)
+        assert one(spark, f"SELECT count(*) FROM {table}") == 9
+
+    @pytest.mark.parametrize(
+        ("mode", "options"),
+        [
+            ("overwrite", {"ifVersion": "x"}),
+            ("overwrite", {"ifVersion": "-1"}),
+            ("overwrite", {"ifChanged": "maybe"}),
+            ("overwrite", {"ifChanged": "error", "ifVersion": "1"}),
+            ("append", {"ifChanged": "error"}),
+        ],
+    )
+    def test_what_is_refused(
+        self, spark: SparkSession, url: str, table: str, mode: str, options: dict[str, str]
+    ) -> None:
+        said = refused(logs(spark, 3).write.format("indextables").mode(mode).options(**options).save, url)
+        assert "OptionError" in said
+        assert one(spark, f"SELECT count(*) FROM {table}") == 9

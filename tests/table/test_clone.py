@@ -28,6 +28,7 @@ from indextables.table.write import clone as clone_module
 from indextables.table.write.clone import clone
 from log.support import Hooked, MemoryStore, make_log
 from table.written_support import footers, objects_of
+from tables import handle_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("message", pa.string()), ("day", pa.string())])
 OPTIONS = {"indexing.typemap.message": "text", "safetyAge.hours": 24}
@@ -114,11 +115,9 @@ class TestCopy:
         monkeypatch.setattr(clone_module, "_STEP", 100)
         assert digests(table.clone(tmp_path / "copy")) == digests(table)
 
-    def test_from_one_store_to_another(self, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_from_one_store_to_another(self, table: Table) -> None:
         store = MemoryStore()
-        monkeypatch.setattr(clone_module, "open_log", lambda _url, options: make_log(store, options.explicit()))
-        handle = Table.open(table.url, options={"cache.disk.enabled": False})._handle
-        copied = clone(handle, "mem://elsewhere")
+        copied = clone(handle_of(table), make_log(store))
         assert ids(Table(TableHandle(make_log(store), open_log(make_log(store))))) == [9, 10]
         assert copied.version == 1
 
@@ -170,16 +169,13 @@ class TestRefused:
 
 class TestFailures:
     @pytest.fixture
-    def store(self, monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    def store(self) -> MemoryStore:
         return MemoryStore()
 
-    def to(self, monkeypatch: pytest.MonkeyPatch, store: Any) -> None:
-        monkeypatch.setattr(clone_module, "open_log", lambda _url, options: make_log(store, options.explicit()))
-
-    def test_a_copy_that_got_shorter(self, table: Table, store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.to(monkeypatch, Hooked(store, create=lambda key, data: store.create(key, bytes(data)[:-1])))
+    def test_a_copy_that_got_shorter(self, table: Table, store: MemoryStore) -> None:
+        log = make_log(Hooked(store, create=lambda key, data: store.create(key, bytes(data)[:-1])))
         with pytest.raises(StorageError, match="bytes, the split that was copied has"):
-            table.clone("mem://t")
+            clone(handle_of(table), log)
         assert store.bytes() == {}
 
     def test_a_table_that_somebody_else_creates_meanwhile(
@@ -192,9 +188,9 @@ class TestFailures:
                 new_table(make_log(store))
             store.create(key, data)
 
-        self.to(monkeypatch, Hooked(store, create=create))
+        log = make_log(Hooked(store, create=create))
         with pytest.raises(TableExists):
-            table.clone("mem://t")
+            clone(handle_of(table), log)
         assert [key for key in store.bytes() if key.endswith(".split")] == []
 
     def test_an_empty_table_is_said_to_be_there(
@@ -207,7 +203,7 @@ class TestFailures:
                 raise AccessDenied("no", written=False)
             store.create(key, data)
 
-        self.to(monkeypatch, Hooked(store, create=create))
+        log = make_log(Hooked(store, create=create))
         with pytest.raises(AccessDenied, match="was made, and is empty"):
-            table.clone("mem://t")
+            clone(handle_of(table), log)
         assert [key for key in store.bytes() if key.endswith(".split")] == []

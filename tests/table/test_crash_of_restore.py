@@ -12,14 +12,13 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import IndexTablesError, TableNotFound
-from indextables.core.options import Options
 from indextables.log.history import open_at
 from indextables.log.open_snapshot import open_log
 from indextables.log.table_log import TableLog
 from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from indextables.table.handle import TableHandle
 from indextables.table.maintain.truncate import OPERATION as TRUNCATE
-from indextables.table.write import clone as clone_module
+from indextables.table.write.clone import clone
 from indextables.table.write.create import create_table
 from indextables.table.write.drop_partitions import OPERATION as DROP
 from indextables.table.write.restore import OPERATION as RESTORE
@@ -158,13 +157,9 @@ def test_after_a_truncation_nobody_opens_what_was_truncated() -> None:
 TARGET_OPTIONS: dict[str, Any] = {"cache.disk.enabled": False}
 
 
-def cloned(source: Any, target: Any, monkeypatch: pytest.MonkeyPatch) -> Table:
-    def open_target(_url: str, _options: Options) -> TableLog:
-        return make_log(target, TARGET_OPTIONS)
-
-    monkeypatch.setattr(clone_module, "open_log", open_target)
+def cloned(source: Any, target: Any) -> Table:
     log = make_log(source, TARGET_OPTIONS)
-    return Table(TableHandle(log, open_log(log))).clone("mem://copy")
+    return Table(clone(TableHandle(log, open_log(log)), make_log(target, TARGET_OPTIONS)))
 
 
 def copies(store: MemoryStore) -> set[str]:
@@ -177,17 +172,17 @@ def source() -> MemoryStore:
     return store
 
 
-def test_a_failure_at_every_request_to_the_new_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_at_every_request_to_the_new_place() -> None:
     store = source()
     clean = Faulty(MemoryStore(root="mem://copy"))
-    assert found_at(cloned(store, clean, monkeypatch)) == NOW
+    assert found_at(cloned(store, clean)) == NOW
     fates = set()
     for number in range(1, len(clean.calls) + 1):
         for fault, times in FAULTS:
             target = MemoryStore(root="mem://copy")
             error: BaseException | None = None
             try:
-                cloned(store, Faulty(target, Plan(number, fault, times)), monkeypatch)
+                cloned(store, Faulty(target, Plan(number, fault, times)))
             except (Died, Exception) as raised:
                 error = raised
             where = f"{fault.name} x{times} at {number} {clean.calls[number - 1]}: {error!r}"
@@ -207,15 +202,15 @@ def test_a_failure_at_every_request_to_the_new_place(monkeypatch: pytest.MonkeyP
     assert {(True, (0, 1)), (False, ())} <= fates
 
 
-def test_a_failure_at_every_request_to_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_at_every_request_to_the_source() -> None:
     store = source()
     clean = Faulty(store.copy())
-    cloned(clean, MemoryStore(root="mem://copy"), monkeypatch)
+    cloned(clean, MemoryStore(root="mem://copy"))
     for number in range(1, len(clean.calls) + 1):
         for fault in (Fault.FAIL_BEFORE, Fault.DIE_BEFORE):
             target = MemoryStore(root="mem://copy")
             with pytest.raises((Died, IndexTablesError)):
-                cloned(Faulty(store.copy(), Plan(number, fault)), target, monkeypatch)
+                cloned(Faulty(store.copy(), Plan(number, fault)), target)
             assert not raw_versions(target.bytes())
             assert not copies(target) or fault is Fault.DIE_BEFORE
 

@@ -110,6 +110,7 @@ class TestIfVersion:
         table.append(some(4, day="b"))
         for write in (
             lambda: table.append(some(5), if_version=1),
+            lambda: table.commit_files(properties={"seen": "1"}, if_version=1),
             lambda: table.overwrite(some(5), if_version=1),
             lambda: table.overwrite(some(5, day="b"), where="day = 'b'", if_version=1),
         ):

@@ -12,7 +12,6 @@
     targets.py       which table a command is about, and as of when
     reading.py       commands that ask, one function each: they return an answer
     writing.py       commands that change a table
-    changing.py      commands that go back in time, drop partitions and copy tables
     answers.py       what commands return
     errors.py        exit codes, and errors in the words of a command line
     run.py           finds the command of a command line

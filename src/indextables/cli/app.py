@@ -282,9 +282,9 @@ def restore(
     ] = None,
 ) -> int:
     """Make the rows of an older version the newest ones. Later versions stay in the history."""
-    from indextables.cli import changing
+    from indextables.cli import writing
 
-    return call.answer(lambda _: changing.restore(call.target, version, timestamp), undone="nothing was restored")
+    return call.answer(lambda _: writing.restore(call.target, version, timestamp), undone="nothing was restored")
 
 
 @command(app, "truncate-time-travel")
@@ -293,10 +293,10 @@ def truncate_time_travel(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and change nothing.")] = False,
 ) -> int:
     """Give up every version but the newest. No row of it changes."""
-    from indextables.cli import changing
+    from indextables.cli import writing
 
     return call.answer(
-        lambda _: changing.truncate_time_travel(call.target, dry_run=dry_run), undone="older versions may be gone"
+        lambda _: writing.truncate_time_travel(call.target, dry_run=dry_run), undone="older versions may be gone"
     )
 
 
@@ -312,9 +312,9 @@ def drop_partitions(
     ],
 ) -> int:
     """Take out all rows of whole partitions. Older versions still have them."""
-    from indextables.cli import changing
+    from indextables.cli import writing
 
-    return call.answer(lambda _: changing.drop_partitions(call.target, where), undone="nothing was dropped")
+    return call.answer(lambda _: writing.drop_partitions(call.target, where), undone="nothing was dropped")
 
 
 @command(app, "clone", travels=True)
@@ -326,10 +326,10 @@ def clone(
     ],
 ) -> int:
     """Copy a version of a table to another place, as a table of its own."""
-    from indextables.cli import changing
+    from indextables.cli import writing
 
     return call.answer(
-        lambda renderer: changing.clone(call.target, url, renderer.stage), undone="there is no table at the new place"
+        lambda renderer: writing.clone(call.target, url, renderer.stage), undone="there is no table at the new place"
     )
 
 

@@ -66,13 +66,13 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "indextables restore logs --version 1",
         "indextables restore logs --timestamp 2100-01-01 --json",
     ),
+    "drop-partitions": ("indextables drop-partitions days --where \"day < '2020-01-01'\"",),
+    "clone": ("indextables clone logs /tmp/copy-of-logs", "indextables clone logs backup --version 1 --json"),
+    "merge": ("indextables merge logs", "indextables merge logs --target-size 1G --json"),
     "truncate-time-travel": (
         "indextables truncate-time-travel logs --dry-run",
         "indextables truncate-time-travel logs",
     ),
-    "drop-partitions": ("indextables drop-partitions days --where \"day < '2020-01-01'\"",),
-    "clone": ("indextables clone logs /tmp/copy-of-logs", "indextables clone logs backup --version 1 --json"),
-    "merge": ("indextables merge logs", "indextables merge logs --target-size 1G --json"),
 }
 
 

@@ -40,10 +40,10 @@ from indextables.log.actions import (
     SkipAction,
     TxnAction,
 )
+from indextables.log.deciding.restored_files import RestoreTo, restored_files
+from indextables.log.deciding.unchanged_rows import check_unchanged, selected_paths
 from indextables.log.file_entries import paths_in
-from indextables.log.restored_files import RestoreTo, restored_files
 from indextables.log.snapshot import Snapshot
-from indextables.log.unchanged_rows import check_unchanged, selected_paths
 
 
 @dataclass(frozen=True)

@@ -60,10 +60,8 @@ def open_older(handle: TableHandle, version: int | None, timestamp: Moment | Non
     return handle.moved(older)
 
 
-def at_read_version(handle: TableHandle, if_version: int | None) -> TableHandle:
-    """The version that a write was computed from: the handle's own, or the one that the caller names."""
-    if if_version is None:
-        return handle
+def at_read_version(handle: TableHandle, if_version: int) -> TableHandle:
+    """The table at the version that a write was computed from."""
     number = whole_number("if_version", if_version)
     return handle if number == handle.version else open_older(handle, number)
 

@@ -101,12 +101,14 @@ class Table(Questions, Upkeep):
         txn: Txn | None = None,
         operation: str = "WRITE",
         data_change: bool = True,
+        if_version: int | None = None,
     ) -> Commit:
         """Commit data files that are in place already: the low-level verb, for engines.
 
         `removes` are paths of live files. `properties` are set, or dropped where the value is None. `txn` is `(app, batch)`
         of an exactly-once writer: a batch that is in the table already is not written again. `data_change=False` says that
-        rows were only rearranged. Raises MetadataChanged, FilesChanged, TooManyConflicts, CommitOutcomeUnknown.
+        rows were only rearranged. `if_version` is as for `append`. Raises MetadataChanged, FilesChanged, TooManyConflicts,
+        CommitOutcomeUnknown.
         """
         done = commit_files(
             self._newest(),
@@ -116,6 +118,7 @@ class Table(Questions, Upkeep):
             txn=txn,
             operation=operation,
             data_change=data_change,
+            if_version=if_version,
         )
         return self._moved_to(done)
 
@@ -194,7 +197,8 @@ class Table(Questions, Upkeep):
         from indextables.table.write.clone import clone
 
         handle = self._handle if version is None else open_older(self._handle, version)
-        return Table(clone(handle, url, options, progress))
+        log = open_log(url, handle.options if options is None else options)
+        return Table(clone(handle, log, progress))
 
     def upgrade_protocol(self) -> Commit:
         """Raise the protocol of a table that an older writer made to the one that this release writes.

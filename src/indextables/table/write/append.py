@@ -17,7 +17,8 @@ def append(handle: TableHandle, data: Any, progress: Watcher | None = None, if_v
 
     With `if_version` the table must have the rows of that version when the commit is made, or FilesChanged is raised.
     """
-    handle = at_read_version(handle, if_version)
+    if if_version is not None:
+        handle = at_read_version(handle, if_version)
     return ingest(
         handle,
         rows_in(data, handle.schema),

@@ -9,12 +9,10 @@ shallow copies, whose splits would stay at the source: a purge of the source can
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -43,7 +41,6 @@ from indextables.table.build.directories import Directories
 from indextables.table.build.job_group import JobGroup, scratch
 from indextables.table.build.uploads import Uploads, commit_uploads, partition_directory
 from indextables.table.handle import TableHandle
-from indextables.table.open_log import open_log
 from indextables.table.progress import ProgressCounter, Watcher
 from indextables.table.write.after_commit import after_commit
 
@@ -54,18 +51,12 @@ _STEP: Final = 8 << 20
 """Bytes of a split that are fetched in one request, and held in memory by each copy."""
 
 
-def clone(
-    source: TableHandle,
-    url: str | os.PathLike[str],
-    options: Mapping[str, Any] | None = None,
-    progress: Watcher | None = None,
-) -> TableHandle:
-    """Copy the version of a handle to a place that holds no table. Without `options`, those of the source hold there too.
+def clone(source: TableHandle, log: TableLog, progress: Watcher | None = None) -> TableHandle:
+    """Copy the version of a handle to the place of another log, which holds no table.
 
     Raises TableExists, OptionError, ForeignTable, SplitError where a split is missing or damaged, StorageError and CommitError.
     """
     source.require_bundles("cloning")
-    log = open_log(url, source.options if options is None else options)
     _check_apart(source.url, log.url)
     check_no_table(log)
     files = with_doc_mappings(source.files(), source.snapshot.registry)

@@ -16,6 +16,7 @@ from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change, MetadataUpdate
 from indextables.storage.object_keys import inside_root
 from indextables.table.handle import TableHandle
+from indextables.table.open_table import at_read_version
 from indextables.table.write.usable_options import check_usable
 
 Txn = TxnAction | tuple[str, int]
@@ -30,8 +31,14 @@ def commit_files(
     txn: Txn | None,
     operation: str,
     data_change: bool,
+    if_version: int | None = None,
 ) -> Committed:
-    """Commit files that are in place already, removals, properties, and how far an exactly-once writer has come."""
+    """Commit files that are in place already, removals, properties, and how far an exactly-once writer has come.
+
+    With `if_version` the table must have the rows of that version when the commit is made, or FilesChanged is raised.
+    """
+    if if_version is not None:
+        handle = at_read_version(handle, if_version)
     limits = handle.stats_limits
     change = Change(
         adds=tuple(_checked(add, limits, handle) for add in _listed("adds", adds)),
@@ -39,6 +46,7 @@ def commit_files(
         metadata=MetadataUpdate(properties=_usable(handle, _properties(properties))) if properties else None,
         txn=_txn(txn),
         data_change=data_change,
+        computed_from_all=if_version is not None,
     )
     parameters = {"properties": ",".join(sorted(properties))} if properties else {}
     return commit(handle, change, operation=operation, parameters=parameters)

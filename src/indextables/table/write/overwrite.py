@@ -40,7 +40,8 @@ def overwrite(
     Raises FilesChanged where rows that are replaced are not those of the handle's version, or of `if_version`, and OptionError.
     """
     computed_from = depends_on_what_was_read(where, if_changed, if_version)
-    handle = at_read_version(handle, if_version)
+    if if_version is not None:
+        handle = at_read_version(handle, if_version)
     rows = rows_in(data, handle.schema)
     parameters = {"mode": "Overwrite"}
     if where is None:

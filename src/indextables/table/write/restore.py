@@ -20,8 +20,8 @@ from indextables.core.options import PREFIX
 from indextables.log.actions import AddAction, MetadataAction
 from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change, MetadataUpdate
+from indextables.log.deciding.restored_files import restore_target, restored_files
 from indextables.log.refresh import refresh_now
-from indextables.log.restored_files import restore_target, restored_files
 from indextables.log.snapshot import check_same_table
 from indextables.storage.object_keys import inside_root
 from indextables.table.arguments import Moment

@@ -25,11 +25,11 @@ from indextables.core.errors import (
 from indextables.log.actions import SCHEMA_KEY, Actions
 from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change, MetadataUpdate
+from indextables.log.deciding.restored_files import restore_target, restored_files
 from indextables.log.file_entries import paths_in
 from indextables.log.log_cache import LogCache
 from indextables.log.open_snapshot import open_log
 from indextables.log.put_once import commit_back_off
-from indextables.log.restored_files import restore_target, restored_files
 from indextables.log.snapshot import check_same_table
 from indextables.table.handle import TableHandle
 
