@@ -161,6 +161,9 @@ def _names(damage: Damage, key: str) -> frozenset[str]:
         _, first, _, second = what.split()
         if _kind(key) == "version":
             found |= {first, second}
+    if _kind(key) == "version" and any(what == f"put an older copy to {key}" for what in damage.done):
+        # a copy whose original is damaged too is no second one: the state above it contradicts it then
+        found |= {other for other in keys(damage.store, f"{LOG}/") if _kind(other) in ("state", "checkpoint")}
     return frozenset(found)
 
 
@@ -192,7 +195,7 @@ def _differs(read: Callable[[bytes], Any], whole: bytes, left: bytes) -> bool:
 
 
 def _is_missed(damage: Damage, number: int) -> bool:
-    """A version that is gone from the end was never there, and one from the beginning was cleaned up, for all that anybody knows."""
+    """A version that is gone from the end was never there, and one from the beginning was cleaned up, as far as anybody knows."""
     there = {int(key[-25:-5]) for key in keys(damage.store, f"{LOG}/") if _kind(key) == "version"}
     states = _readable_states(damage)
     if number == 0:

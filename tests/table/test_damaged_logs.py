@@ -1,4 +1,4 @@
-"""Random damages to logs: a check names each that anybody could notice, a repair brings every row back, and nothing is deleted."""
+"""Random damages to logs: a check names each that anybody could notice, a repair brings every row back, nothing is deleted."""
 
 from __future__ import annotations
 

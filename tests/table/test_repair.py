@@ -17,8 +17,8 @@ from indextables.core.errors import OptionError, TableExists, TableNotFound, Tab
 from indextables.log.state.model import state_key
 from indextables.split.bundle.bundle_reader import read_footer
 from indextables.split.bundle.footer import Footer, encode_footer
-from indextables.table.maintain.choose_splits import choose_splits
-from indextables.table.maintain.row_identity import RowIdentity
+from indextables.table.maintain.checks.row_identity import RowIdentity
+from indextables.table.maintain.recovery.choose_splits import choose_splits
 from indextables.table.write.create import create_table
 from log.support import LOG, MemoryStore, make_log, raw_lines, version_key
 from table.fsck_support import (

@@ -40,6 +40,9 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "files": ("indextables files logs", "indextables files logs --where \"level = 'ERROR'\""),
     "changes": ("indextables changes logs --since 0", "indextables changes logs --since 2026-01-01 --json"),
     "checkpoint": ("indextables checkpoint logs",),
+    "fsck": ("indextables fsck logs", "indextables fsck logs --repair --json"),
+    "verify": ("indextables verify logs",),
+    "repair": ("indextables repair logs --json", "indextables repair logs/_transaction_log --to logs-new-log"),
     "merge": ("indextables merge logs", "indextables merge logs --target-size 1G --json"),
 }
 

@@ -249,3 +249,21 @@ def checkpoint(target: Target) -> Facts:
     else:
         summary = f"version {done.version} has a compact state already; nothing was written"
     return Facts(values, {}, summary)
+
+
+def repair(target: Target, to: str | None) -> Facts:
+    """Write a new log from what can be read of the old one."""
+    from indextables.table import Table
+
+    done = Table.repair(target.url, to, target.options)
+    values = {
+        "source": done.source_path,
+        "target": done.target_path,
+        "sourceVersion": done.source_version,
+        "totalSplits": done.total_splits,
+        "validSplits": done.valid_splits,
+        "missingSplits": done.missing_splits,
+        "status": done.status,
+        "message": done.message,
+    }
+    return Facts(values, {}, f"{done.target_path}: {done.message}")
