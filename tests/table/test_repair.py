@@ -272,7 +272,7 @@ def older_footer(data: bytes) -> bytes:
     footer: Footer = read_footer(store, "x")
     regions = footer.index[-1]
     start = regions.offset + regions.length
-    end, _ = encode_footer(msgspec.structs.replace(footer, merged_from=(), table_schema=""))
+    end, _ = encode_footer(msgspec.structs.replace(footer, merged_from=b"", table_schema=""))
     return data[:start] + end
 
 
@@ -318,8 +318,9 @@ class TestOnDisk:
         assert rows_of(Table.open(place)) == rows
 
     def test_never_in_place(self, place: Path) -> None:
-        with pytest.raises(OptionError, match="another directory"):
-            Table.repair(place, place / LOG)
+        for target in (place / LOG, place / LOG / "new"):
+            with pytest.raises(OptionError, match="another directory"):
+                Table.repair(place, target)
 
     def test_only_into_an_empty_directory(self, place: Path, tmp_path: Path) -> None:
         (tmp_path / "new").mkdir()

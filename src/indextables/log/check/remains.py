@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from indextables.core.errors import LogError, LogReadTimeout, ObjectNotFound
+from indextables.log.actions import NEW_TABLE_FEATURES
 from indextables.log.json_checkpoint import load_checkpoint
 from indextables.log.listing import list_versions
 from indextables.log.log_paths import LOG_DIR, STATES_PREFIX, parse_state_key, version_key
@@ -103,6 +104,13 @@ class Remains:
         return any(version.actions.table_id for version in self.versions.values()) or any(
             base.state is not None and base.state.protocol is not None for base in self.bases
         )
+
+    @property
+    def is_born_here(self) -> bool:
+        """True if this implementation created the table. It never deletes version 0, as others do."""
+        found = [version.actions.protocol for version in self.versions.values()]
+        found += [base.snapshot.protocol for base in self.bases if base.snapshot is not None]
+        return any(set(NEW_TABLE_FEATURES) <= set(protocol.reader_features or ()) for protocol in found if protocol)
 
     def usable(self, base: Base) -> bool:
         """Whether the table can be opened from a base: the base can be read whole, and belongs to the table."""

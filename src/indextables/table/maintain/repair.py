@@ -79,9 +79,9 @@ def repair(
     target = source.table + f"/{LOG_DIR}_repaired_{_stamp(log.clock.wall_ms())}"
     if target_log is not None:
         target = resolve(target_log, checked).url
-    if target == source.log:
+    if target == source.log or target.startswith(f"{source.log}/"):
         raise OptionError(
-            f"the new log cannot be written to {target}, which is the log to repair: name another directory"
+            f"the new log cannot be written to {target}, inside the log to repair: name another directory"
         )
     return repair_log(log, replace(source, log=target).open())
 
