@@ -168,17 +168,17 @@ def _kind(key: str) -> str:
 
 
 def _names(damage: Damage, key: str) -> frozenset[str]:
-    """What a check may name: the object, or of two versions that were swapped one of them."""
-    swapped = [what for what in damage.done if what.startswith("swapped") and key in what]
-    found = {key}
-    for what in swapped:
-        _, first, _, second = what.split()
-        if _kind(key) == "version":
-            found |= {first, second}
-    if _kind(key) == "version" and any(what == f"put an older copy to {key}" for what in damage.done):
-        # a copy whose original is damaged too is no second one: the state above it contradicts it then
-        found |= {other for other in keys(damage.store, f"{LOG}/") if _kind(other) in ("state", "checkpoint")}
-    return frozenset(found)
+    """What a check may name: the object. Of whole versions in wrong places, one of them, or a state that they contradict.
+
+    Which of two versions is the one that does not belong there cannot be told where several were moved.
+    """
+    moved = {
+        name for what in damage.done if what.startswith(("swapped", "put")) for name in what.split() if LOG in name
+    }
+    if _kind(key) != "version" or key not in moved:
+        return frozenset({key})
+    bases = {other for other in keys(damage.store, f"{LOG}/") if _kind(other) in ("state", "checkpoint")}
+    return frozenset({name for name in moved if _kind(name) == "version"} | bases)
 
 
 def _matters(past: History, damage: Damage, key: str) -> bool:
