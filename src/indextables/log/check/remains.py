@@ -144,7 +144,13 @@ def read_remains(log: TableLog) -> Remains:
 
 
 def _read_once(log: TableLog, *, patient: bool) -> Remains:
-    remains = Remains(log)
+    """One look at the log, in an order that a commit that goes on meanwhile does not disturb.
+
+    Manifests are listed before states, so that a manifest whose state is written meanwhile is named. States are listed before
+    versions, so that the version of every listed state is listed.
+    """
+    remains = Remains(log, manifests=tuple(meta.key for meta in log.store.list(MANIFESTS)))
+    states = list(_state_objects(log))
     listing = list_versions(log.store, 0)
     calls = [partial(_attempt, partial(_read_version, log, number), patient) for number in sorted(listing.versions)]
     for number, found in zip(sorted(listing.versions), log.side_by_side(calls), strict=True):
@@ -156,9 +162,8 @@ def _read_once(log: TableLog, *, patient: bool) -> Remains:
     zero = remains.versions.get(0)
     zero = zero if zero is not None and zero.actions.metadata is not None else None
     bases = [_read_checkpoint(log, version, meta, patient) for version, meta in listing.checkpoints.items()]
-    bases += [_read_state(log, version, meta, zero, patient) for version, meta in _state_objects(log)]
+    bases += [_read_state(log, version, meta, zero, patient) for version, meta in states]
     remains.bases = sorted(bases, key=lambda base: (base.version, base.is_state, base.key))
-    remains.manifests = tuple(meta.key for meta in log.store.list(MANIFESTS))
     return remains
 
 
