@@ -132,6 +132,25 @@ def test_a_check_finds_no_error(logs: Path, name: str) -> None:
     assert {row["kind"] for row in found} - {"orphaned_manifest"} == WARNED.get(name, set())
 
 
+@pytest.mark.parametrize("name", ["02-gzip-partitioned-special-values", "08-avro-full-compaction", "15c-state-gc"])
+def test_a_repair_keeps_what_is_there(logs: Path, name: str, tmp_path: Path) -> None:
+    shutil.copytree(logs / name / "table", tmp_path / "table")
+    before = Table.open(tmp_path / "table")
+    files = before.files().to_pylist()
+    for row in files[1:]:
+        path = tmp_path / "table" / row["path"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(row["size"]))
+    answer = Table.repair(tmp_path / "table", tmp_path / "new")
+    assert (answer.status, answer.total_splits, answer.missing_splits) == ("partial", len(files), 1)
+    shutil.rmtree(tmp_path / "table" / "_transaction_log")
+    (tmp_path / "new").rename(tmp_path / "table" / "_transaction_log")
+    after = Table.open(tmp_path / "table")
+    assert after.schema == before.schema
+    assert handle_of(after).snapshot.protocol == handle_of(before).snapshot.protocol
+    assert sorted(after.files().column("path").to_pylist()) == sorted(row["path"] for row in files[1:])
+
+
 def test_every_field_of_every_live_file(case: tuple[str, dict[str, Any]]) -> None:
     url, expected = case
     files = {row["path"]: row for row in Table.open(url).files().to_pylist(maps_as_pydicts="strict")}

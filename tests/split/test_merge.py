@@ -27,7 +27,7 @@ from indextables.split.build.split_merge import BrokenSource
 from indextables.split.build.split_writer import LocalSplit
 from indextables.split.build.statistics import Statistics, Summary, merged_summary
 from indextables.split.bundle.bundle_reader import read_footer, verify_bundle
-from indextables.split.bundle.footer import Facts, Source
+from indextables.split.bundle.footer import Facts, Source, source_numbers
 from indextables.split.cache.index_cache import IndexCache
 from indextables.split.reader import SplitReader
 from indextables.storage.local import LocalStore
@@ -91,6 +91,19 @@ def sources_of(directory: Path, counts: list[int]) -> list[SplitReader]:
 
 
 QUESTIONS = ["id = 5", "id IN (0, 13, 29, 77)", "id >= 28", "text = 'row number 12 of 0'", "text IS NULL", "score > 6"]
+
+
+def test_a_result_names_its_sources_and_theirs(tmp_path: Path, out: Path) -> None:
+    first = splits_of(tmp_path / "a", some(20), 3)
+    assert [source.footer.merged_from for source in first] == [b"", b"", b""]
+    once = opened_split(merged_of(out / "once", first))
+    numbers = frozenset().union(*(source_numbers(source.footer) for source in first))
+    assert len(numbers) == 3
+    assert source_numbers(once.footer) >= numbers
+    second = splits_of(tmp_path / "b", some(20, 20), 2)
+    twice = opened_split(merged_of(out / "twice", [once, *second]))
+    assert source_numbers(twice.footer) >= source_numbers(once.footer)
+    assert all(source_numbers(twice.footer) >= source_numbers(source.footer) for source in second)
 
 
 class TestRows:

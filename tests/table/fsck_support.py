@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from indextables.core.errors import StorageError
 from indextables.log.check.findings import FINDINGS_SCHEMA
-from indextables.log.log_elsewhere import LogElsewhere
 from indextables.log.log_paths import POINTER
+from indextables.log.rebuild.log_elsewhere import LogElsewhere
 from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.checkpoint import checkpoint
 from indextables.storage.store import ObjectMeta, StoredObject

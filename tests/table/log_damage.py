@@ -6,12 +6,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Literal, get_args
 
 from indextables.core.errors import IndexTablesError
 from indextables.log.log_paths import POINTER, PROBE, parse_log_key, parse_state_key
 from indextables.log.pointer import read_pointer
-from indextables.log.state.model import manifest_key
+from indextables.log.state.model import manifest_key, state_key
 from indextables.log.state.read import decode_state
 from indextables.table.write.create import create_table
 from log.support import LOG, MemoryStore, make_log, unpacked, version_key
@@ -34,9 +34,17 @@ class History:
         return max(self.rows)
 
 
+Kind = Literal["states", "json", "cleaned", "overwritten"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
 @cache
-def history(*, json: bool = False) -> History:
-    """Appends, two merges and an overwrite of one day, with states or JSON checkpoints; clean-up took the oldest versions."""
+def history(kind: Kind) -> History:
+    """Ten appends, two merges and three states.
+
+    The last state of `json` is a JSON checkpoint; of `cleaned` clean-up took versions and a state; `overwritten` ends with other
+    rows in place of all others, and some more.
+    """
     options: dict[str, Any] = {"checkpoint.interval": 1000}
     store = MemoryStore()
     create_table(make_log(store), SCHEMA, ["day"])
@@ -46,22 +54,28 @@ def history(*, json: bool = False) -> History:
     def note() -> None:
         table = table_in(store)
         rows[table.version] = frozenset(rows_of(table).column("id").to_pylist())
+        store.clock.advance(1)
 
     for number in range(10):
-        store.clock.advance(1)
         table_in(store, options).append(some(6, number * 6))
         note()
         if number in (2, 4, 7):
             older.setdefault(POINTER, store.objects[POINTER].data if POINTER in store.objects else b"{}")
-            write_state(store, {"state.format": "json"} if json and number == 7 else None)
+            write_state(store, {"state.format": "json"} if kind == "json" and number == 7 else None)
         if number in (4, 8):
-            store.clock.advance(1)
             before = store.bytes()
             table_in(store, options).merge_splits()
             note()
             added = [key for key in keys(store, f"{LOG}/") if key.endswith(".avro") and key not in before]
             store.delete(added)
             store.put(POINTER, before[POINTER])
+    if kind == "cleaned":
+        store.delete([*map(version_key, (1, 2, 3, 4)), state_key(3)])
+    if kind == "overwritten":
+        table_in(store, options).overwrite(some(6, 900))
+        note()
+        table_in(store, options).append(some(6, 906))
+        note()
     return History(store, rows, older)
 
 
@@ -154,14 +168,17 @@ def _kind(key: str) -> str:
 
 
 def _names(damage: Damage, key: str) -> frozenset[str]:
-    """What a check may name: the object, or of two versions that were swapped one of them."""
-    swapped = [what for what in damage.done if what.startswith("swapped") and key in what]
-    found = {key}
-    for what in swapped:
-        _, first, _, second = what.split()
-        if _kind(key) == "version":
-            found |= {first, second}
-    return frozenset(found)
+    """What a check may name: the object. Of whole versions in wrong places, one of them, or a state that they contradict.
+
+    Which of two versions is the one that does not belong there cannot be told where several were moved.
+    """
+    moved = {
+        name for what in damage.done if what.startswith(("swapped", "put")) for name in what.split() if LOG in name
+    }
+    if _kind(key) != "version" or key not in moved:
+        return frozenset({key})
+    bases = {other for other in keys(damage.store, f"{LOG}/") if _kind(other) in ("state", "checkpoint")}
+    return frozenset({name for name in moved if _kind(name) == "version"} | bases)
 
 
 def _matters(past: History, damage: Damage, key: str) -> bool:
@@ -192,7 +209,7 @@ def _differs(read: Callable[[bytes], Any], whole: bytes, left: bytes) -> bool:
 
 
 def _is_missed(damage: Damage, number: int) -> bool:
-    """A version that is gone from the end was never there, and one from the beginning was cleaned up, for all that anybody knows."""
+    """A version that is gone from the end was never there, and one from the beginning was cleaned up, as far as anybody knows."""
     there = {int(key[-25:-5]) for key in keys(damage.store, f"{LOG}/") if _kind(key) == "version"}
     states = _readable_states(damage)
     if number == 0:
@@ -233,4 +250,4 @@ def _pointer_matters(past: History, damage: Damage) -> bool:
     return (now is None and there) or (now is not None and now.version != before.version)
 
 
-__all__ = ["Damage", "History", "damaged", "history", "version_key"]
+__all__ = ["KINDS", "Damage", "History", "Kind", "damaged", "history"]

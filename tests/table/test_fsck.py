@@ -30,7 +30,7 @@ from indextables.table.at_version import handle_of
 from indextables.table.maintain.fsck import check_table, fsck
 from indextables.table.progress import Progress
 from indextables.table.write.create import create_table
-from log.support import FakeClock, MemoryStore, checkpoint_key, make_log, raw_lines, version_key
+from log.support import FakeClock, Hooked, MemoryStore, checkpoint_key, make_log, raw_lines, version_key
 from table.fsck_support import (
     change,
     cut,
@@ -89,6 +89,22 @@ def test_progress(store: MemoryStore) -> None:
     table_in(store).fsck(progress=seen.append)
     assert seen[-1].rows_read == seen[-1].rows_total == 36
     assert seen[-1].splits == table_in(store).files().num_rows
+
+
+@pytest.mark.parametrize("turn", range(1, 5))
+def test_writers_that_go_on_meanwhile_are_not_taken_for_damage(store: MemoryStore, turn: int) -> None:
+    listings = 0
+
+    def listing(prefix: str, after: str | None = None) -> Any:
+        nonlocal listings
+        listings += 1
+        if listings == turn:
+            table_in(store).append(table_rows(20))
+            write_state(store)
+        return iter(list(store.list(prefix, after)))
+
+    assert findings(Hooked(store, list=listing)) == []
+    assert listings >= turn
 
 
 class TestSplits:

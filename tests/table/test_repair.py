@@ -17,8 +17,8 @@ from indextables.core.errors import OptionError, TableExists, TableNotFound, Tab
 from indextables.log.state.model import state_key
 from indextables.split.bundle.bundle_reader import read_footer
 from indextables.split.bundle.footer import Footer, encode_footer
-from indextables.table.maintain.choose_splits import choose_splits
-from indextables.table.maintain.row_identity import RowIdentity
+from indextables.table.maintain.checks.row_identity import RowIdentity
+from indextables.table.maintain.recovery.choose_splits import choose_splits
 from indextables.table.write.create import create_table
 from log.support import LOG, MemoryStore, make_log, raw_lines, version_key
 from table.fsck_support import (
@@ -272,7 +272,7 @@ def older_footer(data: bytes) -> bytes:
     footer: Footer = read_footer(store, "x")
     regions = footer.index[-1]
     start = regions.offset + regions.length
-    end, _ = encode_footer(msgspec.structs.replace(footer, merged_from=(), table_schema=""))
+    end, _ = encode_footer(msgspec.structs.replace(footer, merged_from=b"", table_schema=""))
     return data[:start] + end
 
 
@@ -318,8 +318,9 @@ class TestOnDisk:
         assert rows_of(Table.open(place)) == rows
 
     def test_never_in_place(self, place: Path) -> None:
-        with pytest.raises(OptionError, match="another directory"):
-            Table.repair(place, place / LOG)
+        for target in (place / LOG, place / LOG / "new"):
+            with pytest.raises(OptionError, match="another directory"):
+                Table.repair(place, target)
 
     def test_only_into_an_empty_directory(self, place: Path, tmp_path: Path) -> None:
         (tmp_path / "new").mkdir()

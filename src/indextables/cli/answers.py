@@ -18,6 +18,8 @@ class Rows:
     batches: Iterable[pa.RecordBatch]
     found: bool = False
     """Whether no row at all is worth an exit code: the command was asked to find some."""
+    damaged: bool = False
+    """Whether the rows are damage that was found, which is worth the same exit code."""
     shown: tuple[str, ...] | None = None
     """The columns for people, where there are too many; programs get all of them."""
     bars: str | None = None

@@ -19,8 +19,8 @@ from indextables.cli.sql import sql_command
 app = typer.Typer(
     name="indextables",
     help="Tables that are full-text search indexes: import files, search them, count and sum them up, travel in time.",
-    epilog="Exit codes: 0 done, 1 nothing found, 2 bad usage or query, 3 no such table or version, 4 lost to another writer, "
-    "5 bad input, 6 storage failed, 7 outcome unknown.",
+    epilog="Exit codes: 0 done, 1 nothing found, or damage, 2 bad usage or query, 3 no such table or version, 4 lost to another "
+    "writer, 5 bad input, 6 storage failed, 7 outcome unknown.",
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -265,6 +265,48 @@ def merge(
     return call.answer(
         lambda renderer: writing.merge(call.target, where, target_size, max_results, renderer.stage),
         undone="what was merged and committed before stays, and no row changed",
+    )
+
+
+@command(app, "fsck", rows=True)
+def fsck(
+    call: Call,
+    *,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Write a pointer or a state anew, where the log proves what it must hold.")
+    ] = False,
+) -> int:
+    """What is wrong with a table: its log, every byte of its files, orphans, doubled rows. Nothing where all is well."""
+    from indextables.cli import reading
+
+    return call.answer(
+        lambda renderer: reading.fsck(call.target, repair=repair, data_only=False, stage=renderer.stage),
+        undone="what was repaired and committed before stays, and no row changed" if repair else None,
+    )
+
+
+@command(app, "verify", rows=True)
+def verify(call: Call) -> int:
+    """Every byte of the table's files against its checksum, and their rows, bounds and partitions against the log."""
+    from indextables.cli import reading
+
+    return call.answer(lambda renderer: reading.fsck(call.target, repair=False, data_only=True, stage=renderer.stage))
+
+
+@command(app, "repair")
+def repair(
+    call: Call,
+    *,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="DIRECTORY", help="Where the new log goes; beside the old one unless given."),
+    ] = None,
+) -> int:
+    """Write a new log from what can be read of a damaged one, or from the files alone. TABLE may be its log, too."""
+    from indextables.cli import writing
+
+    return call.answer(
+        lambda _: writing.repair(call.target, to), undone="the table is as it was, and a new log may be incomplete"
     )
 
 

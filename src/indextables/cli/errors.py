@@ -1,7 +1,7 @@
 """Exit codes, the errors that only a command line has, and errors of the package in the words of a command line.
 
 0    done
-1    search and scan: no row was found (as grep says it)
+1    search and scan: no row was found (as grep says it); fsck and verify: an error was found
 2    the command line, a query or a `where` cannot be read, or asks for what cannot be
 3    no such table, or no such version of it
 4    somebody else was there first: the table exists, or a commit lost; nothing was changed
@@ -37,7 +37,7 @@ from indextables.core.errors import (
 OK: Final = 0
 """The command did its work."""
 NOTHING_FOUND: Final = 1
-"""A question was answered, and no row was found: as grep answers."""
+"""A question was answered, and no row was found, as grep answers; or a check found an error."""
 USAGE: Final = 2
 """The command line cannot be read."""
 NOT_FOUND: Final = 3

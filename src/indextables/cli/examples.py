@@ -68,6 +68,9 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "drop-partitions": ("indextables drop-partitions days --where \"day < '2020-01-01'\"",),
     "clone": ("indextables clone logs /tmp/copy-of-logs", "indextables clone logs backup --version 1 --json"),
+    "fsck": ("indextables fsck logs", "indextables fsck logs --repair --json"),
+    "verify": ("indextables verify logs",),
+    "repair": ("indextables repair logs --json", "indextables repair logs/_transaction_log --to logs-new-log"),
     "merge": ("indextables merge logs", "indextables merge logs --target-size 1G --json"),
     "truncate-time-travel": (
         "indextables truncate-time-travel logs --dry-run",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Final
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +14,10 @@ from indextables.cli.answers import Facts, Number, Rows
 from indextables.cli.errors import UsageError
 from indextables.cli.targets import Target
 from indextables.cli.writing import columns_of
+
+if TYPE_CHECKING:
+    from indextables.cli.render.progress import Stage
+    from indextables.table.progress import Progress
 
 _NAMED: Final = re.compile(r"\s*([^\W\d]\w*)\s*=\s*(.*)", re.DOTALL)
 
@@ -166,3 +170,18 @@ def _sorted(table: pa.Table) -> Iterator[pa.RecordBatch]:
     """By version, and what was removed before what was added."""
     order = pc.sort_indices(table.select(["version", "change"]), [("version", "ascending"), ("change", "descending")])
     yield from table.take(order).to_batches()
+
+
+def fsck(target: Target, *, repair: bool, data_only: bool, stage: Stage) -> Rows:
+    """Everything that is wrong, also with a table that cannot be opened. Errors are worth an exit code."""
+    from indextables.table.maintain.fsck import check_table
+
+    with stage.rows("checking", 0, 0) as (watcher, _):
+
+        def watch(progress: Progress) -> None:
+            """A row that was read is done: nothing is indexed or written."""
+            watcher(replace(progress, rows_indexed=progress.rows_read, rows_written=progress.rows_read))
+
+        found = check_table(target.url, target.options, repair=repair, data_only=data_only, progress=watch)
+    damaged = "error" in found.column("severity").to_pylist()
+    return Rows(found.schema, found.to_batches(), damaged=damaged, title="finding")

@@ -304,3 +304,21 @@ def clone(target: Target, url: str, stage: Stage) -> Facts:
         {},
         f"{rows:,} row{'' if rows == 1 else 's'} of {table.url}, version {table.version}, copied to {copy.url}",
     )
+
+
+def repair(target: Target, to: str | None) -> Facts:
+    """Write a new log from what can be read of the old one."""
+    from indextables.table import Table
+
+    done = Table.repair(target.url, to, target.options)
+    values = {
+        "source": done.source_path,
+        "target": done.target_path,
+        "sourceVersion": done.source_version,
+        "totalSplits": done.total_splits,
+        "validSplits": done.valid_splits,
+        "missingSplits": done.missing_splits,
+        "status": done.status,
+        "message": done.message,
+    }
+    return Facts(values, {}, f"{done.target_path}: {done.message}")

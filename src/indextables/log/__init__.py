@@ -8,6 +8,7 @@ state/              Avro states: read, written, compacted, collected
 deciding/           what `conflicts.py` asks about two versions of a table
 pruning/            which files may match a predicate
 check/              what is left of a damaged log, and what is wrong with it
+rebuild/            a new log in place of a damaged one
 table_log.py        TableLog: store, options, clock and threads of one table; reads single log objects
 log_paths.py        names of objects under `_transaction_log/`
 listing.py          what lies in the log directory
@@ -31,7 +32,5 @@ bound_limits.py     which bounds the log keeps, and how long their texts are
 skip_records.py     files that an operation leaves alone for a while
 reachability.py     which manifests and data files the log names: what nobody may delete
 cleanup.py          deletes versions and checkpoints that nothing needs
-log_elsewhere.py    a table whose log lies in another directory, as one store
-rebuild_log.py      a new log with the files of a table
 history.py          who committed what, and what changed since
 """

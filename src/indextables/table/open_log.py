@@ -9,6 +9,8 @@ from typing import Any, Final
 from indextables.core.options import Options
 from indextables.core.runtime.process_state import Lru, ProcessLocal
 from indextables.core.runtime.threads import Workers
+from indextables.log.log_cache import LogCache
+from indextables.log.rebuild.log_elsewhere import LogElsewhere
 from indextables.log.table_log import TableLog
 from indextables.storage.resolve import resolve
 
@@ -19,11 +21,20 @@ _LOGS: Final[ProcessLocal[Lru[tuple[str, Options], TableLog]]] = ProcessLocal(la
 
 
 def open_log(
-    url: str | os.PathLike[str], options: Mapping[str, Any] | Options | None = None, workers: Workers | None = None
+    url: str | os.PathLike[str],
+    options: Mapping[str, Any] | Options | None = None,
+    workers: Workers | None = None,
+    log_url: str | None = None,
 ) -> TableLog:
-    """The log of the table at `url`, which need not exist. Raises OptionError."""
+    """The log of the table at `url`, which need not exist. Raises OptionError.
+
+    `log_url` is where the log lies if readers use another one. Such a log has a memory of its own, so that nothing of it
+    is taken for the table's.
+    """
     checked = options if isinstance(options, Options) else Options(options)
     store = resolve(url, checked).open()
+    if log_url is not None:
+        return TableLog(LogElsewhere(store, resolve(log_url, checked).open()), checked, cache=LogCache())
     return TableLog(store, checked) if workers is None else TableLog(store, checked, workers=workers)
 
 

@@ -42,10 +42,10 @@ class Renderer:
         return Stage(self.screen, notes=self.output is not Output.JSON)
 
     def show(self, answer: Answer) -> bool:
-        """Print an answer. False if it was asked to find rows, and there are none."""
+        """Print an answer. False if it was asked to find rows, and there are none, or if it says that a table is damaged."""
         match answer:
             case Rows():
-                return self._rows(answer) or not answer.found
+                return (self._rows(answer) or not answer.found) and not answer.damaged
             case Number():
                 self._write(_json({answer.name: answer.value}) if self.output is Output.JSON else f"{answer.value}\n")
             case Facts():

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from indextables.log.check.findings import Finding, warning
 from indextables.log.check.remains import Base, Remains
-from indextables.log.log_paths import POINTER
+from indextables.log.log_paths import POINTER, checkpoint_key
 from indextables.log.pointer import read_pointer
+from indextables.log.state.model import state_key
 
 _REPAIR = "fsck with repair writes it again, and so does the next checkpoint"
 
@@ -26,6 +27,8 @@ def check_pointer(remains: Remains) -> Iterator[Finding]:
             yield warning("pointer_missing", POINTER, message)
         return
     named = [base for base in remains.bases if base.version == hint.version]
+    if not named and any(log.head(key) for key in (state_key(hint.version), checkpoint_key(hint.version))):
+        return  # written since the log was read
     if not any(remains.usable(base) for base in named):
         message = f"the pointer names state {hint.version}, which is not there or cannot be used; {_REPAIR}"
         yield warning("pointer_to_nothing", POINTER, message)

@@ -34,7 +34,7 @@ def check_versions(remains: Remains, misplaced: Mapping[int, str]) -> Iterator[F
 def _missing(remains: Remains) -> Iterator[Finding]:
     there = sorted([*remains.versions, *remains.bad_versions])
     newest_base = max((base.version for base in remains.bases if remains.usable(base)), default=-1)
-    if remains.is_ours and 0 not in there:
+    if remains.is_born_here and 0 not in there:
         yield _finding(remains, "version_missing", 0, "version 0, which says which table this is, is missing")
     elif there and 0 not in there and newest_base < 0:
         yield _finding(remains, "version_missing", 0, "version 0 is missing, and no state can be used in its place")
@@ -47,7 +47,7 @@ def _missing(remains: Remains) -> Iterator[Finding]:
             yield _finding(
                 remains, "version_missing", number, f"version {number} is missing though newer ones are there"
             )
-    if remains.is_ours and there and newest_base > there[-1]:
+    if remains.is_born_here and there and newest_base > there[-1]:
         message = f"version {newest_base} is missing though its state is there, so nothing can be committed; {REPAIR}"
         yield Finding("error", "version_missing", version_key(newest_base), message)
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from indextables.core.errors import LogError, LogReadTimeout, ObjectNotFound
+from indextables.log.actions import NEW_TABLE_FEATURES
 from indextables.log.json_checkpoint import load_checkpoint
 from indextables.log.listing import list_versions
 from indextables.log.log_paths import LOG_DIR, STATES_PREFIX, parse_state_key, version_key
@@ -104,6 +105,13 @@ class Remains:
             base.state is not None and base.state.protocol is not None for base in self.bases
         )
 
+    @property
+    def is_born_here(self) -> bool:
+        """True if this implementation created the table. It never deletes version 0, as others do."""
+        found = [version.actions.protocol for version in self.versions.values()]
+        found += [base.snapshot.protocol for base in self.bases if base.snapshot is not None]
+        return any(set(NEW_TABLE_FEATURES) <= set(protocol.reader_features or ()) for protocol in found if protocol)
+
     def usable(self, base: Base) -> bool:
         """Whether the table can be opened from a base: the base can be read whole, and belongs to the table."""
         return base.snapshot is not None and base.table_id in (None, self.table_id)
@@ -136,7 +144,13 @@ def read_remains(log: TableLog) -> Remains:
 
 
 def _read_once(log: TableLog, *, patient: bool) -> Remains:
-    remains = Remains(log)
+    """One look at the log, in an order that a commit that goes on meanwhile does not disturb.
+
+    Manifests are listed before states, so that a manifest whose state is written meanwhile is named. States are listed before
+    versions, so that the version of every listed state is listed.
+    """
+    remains = Remains(log, manifests=tuple(meta.key for meta in log.store.list(MANIFESTS)))
+    states = list(_state_objects(log))
     listing = list_versions(log.store, 0)
     calls = [partial(_attempt, partial(_read_version, log, number), patient) for number in sorted(listing.versions)]
     for number, found in zip(sorted(listing.versions), log.side_by_side(calls), strict=True):
@@ -148,9 +162,8 @@ def _read_once(log: TableLog, *, patient: bool) -> Remains:
     zero = remains.versions.get(0)
     zero = zero if zero is not None and zero.actions.metadata is not None else None
     bases = [_read_checkpoint(log, version, meta, patient) for version, meta in listing.checkpoints.items()]
-    bases += [_read_state(log, version, meta, zero, patient) for version, meta in _state_objects(log)]
+    bases += [_read_state(log, version, meta, zero, patient) for version, meta in states]
     remains.bases = sorted(bases, key=lambda base: (base.version, base.is_state, base.key))
-    remains.manifests = tuple(meta.key for meta in log.store.list(MANIFESTS))
     return remains
 
 

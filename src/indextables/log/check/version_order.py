@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from indextables.log.actions import CommitInfo
 from indextables.log.table_log import VersionFile
 
 _IN_PLACE: Final = 3
@@ -37,7 +38,7 @@ def misplaced_versions(versions: Mapping[int, VersionFile], table_id: str | None
         if info.read_version is not None and info.read_version >= number
     }
     rest = [
-        _Stamped(number, info.timestamp, _IN_PLACE if info.read_version == number - 1 else 1)
+        _Stamped(number, info.timestamp, _IN_PLACE if _follows(number, info) else 1)
         for number, info in infos.items()
         if info.timestamp is not None and number not in found
     ]
@@ -51,6 +52,11 @@ def misplaced_versions(versions: Mapping[int, VersionFile], table_id: str | None
         if txn_id is not None and commits.setdefault(txn_id, number) != number:
             found[number] = f"it holds the same commit as version {commits[txn_id]}"
     return found
+
+
+def _follows(number: int, info: CommitInfo) -> bool:
+    """Whether a version was committed right after the one before it was read. Version 0 has none before it."""
+    return info.read_version == (number - 1 if number else None)
 
 
 def _heaviest_growing(versions: list[_Stamped]) -> set[int]:

@@ -32,7 +32,7 @@ from indextables.split.build.split_form import SplitForm
 from indextables.split.build.split_writer import CREATED_BY, LocalSplit, engines, new_source, write_split
 from indextables.split.build.statistics import merged_summary
 from indextables.split.bundle.bundle_writer import RowsCopy, RowsFile, write_bundle
-from indextables.split.bundle.footer import Facts, Source
+from indextables.split.bundle.footer import Facts, Source, pack_hashes, source_numbers
 from indextables.split.cache.cache_entry import Wanted, write_files
 from indextables.split.index.index_files import BuiltIndex, IndexBuilder, segment_rows
 from indextables.split.index.index_merge import merge_indexes
@@ -60,8 +60,8 @@ class PartSizes:
 _GOOD_PIECE: Final = 200_000
 """Rows of a piece that is indexed anew, at most, so that several are indexed at the same time."""
 
-_MOST_INHERITED: Final = 4_096
-"""Numbers of sources in a footer up to which those of earlier merges are kept: 32 KB. The splits of earlier merges are purged
+_MOST_NUMBERS: Final = 1_024
+"""Numbers of sources in a footer up to which those of earlier merges are kept: 8 KB. The splits of earlier merges are purged
 before those of later ones, so that only the latest matter."""
 
 PART_SIZES: Final = PartSizes()
@@ -335,12 +335,12 @@ def _facts(
     )
 
 
-def merged_from(sources: Sequence[SplitReader]) -> tuple[int, ...]:
+def merged_from(sources: Sequence[SplitReader]) -> bytes:
     """The numbers of the sources, and of as many of their own sources as a footer has room for."""
     direct = dict.fromkeys(part.source for source in sources for part in source.footer.sources)
-    older = dict.fromkeys(number for source in sources for number in source.footer.merged_from)
-    room = max(_MOST_INHERITED - len(direct), 0)
-    return (*direct, *itertools.islice((number for number in older if number not in direct), room))
+    older = dict.fromkeys(number for source in sources for number in sorted(source_numbers(source.footer)))
+    room = max(_MOST_NUMBERS - len(direct), 0)
+    return pack_hashes([*direct, *itertools.islice((number for number in older if number not in direct), room)])
 
 
 def _merge_ops(sources: Sequence[SplitReader]) -> int:

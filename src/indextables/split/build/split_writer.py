@@ -63,7 +63,7 @@ def write_split(
     created_ms: int,
     source: int | None = None,
     num_merge_ops: int = 0,
-    merged_from: tuple[int, ...] = (),
+    merged_from: bytes = b"",
 ) -> LocalSplit:
     """Write rows of the form's schema to a new file in `directory`, which is made.
 

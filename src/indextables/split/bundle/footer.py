@@ -111,9 +111,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     sources: tuple[Source, ...] = ()
     in_row_order: bool = False
     """Whether the documents of the index come in the order of rows. Releases that do not know the field write False."""
-    merged_from: tuple[int, ...] = ()
-    """Of a merge result, the numbers of its sources, and of the sources of these: a log that is rebuilt from footers does not
-    count the rows of a source twice. Older releases do not write the field."""
+    merged_from: bytes = b""
+    """Of a merge result, the numbers of its sources, and of the sources of these, 8 bytes each, little-endian: a log that is
+    rebuilt from footers does not count the rows of a source twice. Older releases do not write the field."""
     table_schema: str = ""
     """Of a partitioned table, Spark's JSON of all its columns: the types of partition columns stand nowhere else in a split.
     Older releases do not write the field."""
@@ -200,6 +200,13 @@ def page_hashes(footer: Footer) -> tuple[int, ...]:
 def pack_hashes(hashes: list[int]) -> bytes:
     """The other way round."""
     return struct.pack(f"<{len(hashes)}Q", *hashes)
+
+
+def source_numbers(footer: Footer) -> frozenset[int]:
+    """The numbers of all sources whose rows are in a split: its own, and those that were merged into it."""
+    merged = footer.merged_from[: len(footer.merged_from) // _HASH_SIZE * _HASH_SIZE]
+    older = struct.unpack(f"<{len(merged) // _HASH_SIZE}Q", merged)
+    return frozenset(older) | {source.source for source in footer.sources}
 
 
 def _unpacked(packed: memoryview) -> bytes:

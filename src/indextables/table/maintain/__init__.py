@@ -15,12 +15,7 @@ describe_state.py  the state that a table was opened from
 describe_rows.py   files, history, partitions and changes, as rows
 list_skips.py      files that an operation could not handle
 fsck.py            everything that is wrong with a table
-check_splits.py    live splits against their checksums and the log's entries
-check_places.py    orphans, temporary files, older splits that are gone
-row_identity.py    which rows a split holds, and which splits hold the same
+checks/            what a check looks at beside the log, and what it may write
 repair.py          a new log from what is left of a table
-salvage.py         the live files of a damaged log, as far as anybody can know
-choose_splits.py   which splits belong to a table whose log is lost
-lost_metadata.py   schema and properties from the footers of splits
-safe_repair.py     a pointer or a state written again, where the log proves what belongs there
+recovery/          which files and which columns a table had
 """

@@ -23,11 +23,12 @@ from indextables.log.log_paths import LOG_DIR
 from indextables.log.snapshot import Snapshot
 from indextables.log.table_log import TableLog
 from indextables.table.format_gate import holds_bundles
-from indextables.table.maintain.check_places import check_places, list_splits
-from indextables.table.maintain.check_splits import check_splits
-from indextables.table.maintain.row_identity import RowIdentity, doubled
-from indextables.table.maintain.safe_repair import repair_in_place
+from indextables.table.maintain.checks.check_places import check_places, list_splits
+from indextables.table.maintain.checks.check_splits import check_splits
+from indextables.table.maintain.checks.row_identity import RowIdentity, doubled
+from indextables.table.maintain.checks.safe_repair import repair_in_place
 from indextables.table.open_log import open_log
+from indextables.table.open_table import open_table_of
 from indextables.table.progress import Watcher
 
 
@@ -36,13 +37,20 @@ def check_table(
     options: Mapping[str, Any] | Options | None = None,
     *,
     repair: bool = False,
+    data_only: bool = False,
     progress: Watcher | None = None,
 ) -> pa.Table:
     """What is wrong with the table at `url`, also where it cannot be opened; see `Table.fsck`.
 
-    Raises TableNotFound where there is neither a log nor a split, StorageError, UnsupportedProtocol.
+    With `data_only` the live splits of a table that can be opened are looked at, and nothing else. Raises TableNotFound where
+    there is neither a log nor a split, StorageError, UnsupportedProtocol, and with `data_only` what opening raises.
     """
-    return fsck(open_log(url, options), repair=repair, progress=progress)
+    log = open_log(url, options)
+    if data_only:
+        handle = open_table_of(log)
+        handle.require_bundles("checking")
+        return findings_table(_splits(log, handle.snapshot, handle.files(), progress))
+    return fsck(log, repair=repair, progress=progress)
 
 
 def fsck(log: TableLog, *, repair: bool = False, progress: Watcher | None = None) -> pa.Table:
@@ -86,9 +94,16 @@ def _data(checked: CheckedLog, there: Mapping[str, int], progress: Watcher | Non
     snapshot = checked.opened or checked.replayed.snapshot
     if snapshot is None or not holds_bundles(snapshot.protocol):
         return
-    log = checked.remains.log
+    yield from _splits(checked.remains.log, snapshot, snapshot.files, progress)
+    live = set(snapshot.files.column("path").to_pylist())
+    yield from check_places(checked.remains, there, live)
+    yield from _skips(snapshot, live)
+
+
+def _splits(log: TableLog, snapshot: Snapshot, files: pa.Table, progress: Watcher | None) -> Iterator[Finding]:
+    """What is wrong with live splits, each by itself and all of them together."""
     identities: list[RowIdentity] = []
-    for split in check_splits(log, snapshot.files, tuple(snapshot.metadata.partition_columns), progress):
+    for split in check_splits(log, files, tuple(snapshot.metadata.partition_columns), progress):
         yield from split.findings
         if split.identity is not None:
             identities.append(split.identity)
@@ -98,9 +113,6 @@ def _data(checked: CheckedLog, there: Mapping[str, int], progress: Watcher | Non
             "one whose rows the other has with commit_files(removes=[…])"
         )
         yield error("rows_twice", second.path, message)
-    live = set(snapshot.files.column("path").to_pylist())
-    yield from check_places(checked.remains, there, live)
-    yield from _skips(snapshot, live)
 
 
 def _skips(snapshot: Snapshot, live: set[str]) -> Iterator[Finding]:

@@ -19,18 +19,17 @@ from indextables.core.errors import OptionError, TableNotFound
 from indextables.core.options import Options
 from indextables.log.check.check_log import check_log
 from indextables.log.json_checkpoint import useful_skips, with_registry
-from indextables.log.log_cache import LogCache
-from indextables.log.log_elsewhere import LogElsewhere
 from indextables.log.log_paths import LOG_DIR
 from indextables.log.protocol import NEW_TABLE_PROTOCOL
-from indextables.log.rebuild_log import NewLog, refuse_objects, write_log
+from indextables.log.rebuild.log_elsewhere import LogElsewhere
+from indextables.log.rebuild.new_log import NewLog, refuse_objects, write_log
 from indextables.log.snapshot import Snapshot
 from indextables.log.table_log import TableLog
 from indextables.storage.resolve import resolve
-from indextables.storage.store import Store
-from indextables.table.maintain.check_places import list_splits
-from indextables.table.maintain.lost_metadata import metadata_from
-from indextables.table.maintain.salvage import Salvaged, salvage
+from indextables.table.maintain.checks.check_places import list_splits
+from indextables.table.maintain.recovery.lost_metadata import metadata_from
+from indextables.table.maintain.recovery.salvage import Salvaged, salvage
+from indextables.table.open_log import open_log
 
 
 @dataclass(frozen=True)
@@ -63,11 +62,9 @@ class Place:
     log: str
     options: Options
 
-    def open(self, table: Store | None = None, log: Store | None = None) -> TableLog:
-        """The log, with a memory of its own: what is read here must not be taken for the log that others use."""
-        store = table or resolve(self.table, self.options).open()
-        inside = log or resolve(self.log, self.options).open()
-        return TableLog(LogElsewhere(store, inside), self.options, cache=LogCache())
+    def open(self) -> TableLog:
+        """The log."""
+        return open_log(self.table, self.options, log_url=self.log)
 
 
 def repair(
@@ -82,9 +79,9 @@ def repair(
     target = source.table + f"/{LOG_DIR}_repaired_{_stamp(log.clock.wall_ms())}"
     if target_log is not None:
         target = resolve(target_log, checked).url
-    if target == source.log:
+    if target == source.log or target.startswith(f"{source.log}/"):
         raise OptionError(
-            f"the new log cannot be written to {target}, which is the log to repair: name another directory"
+            f"the new log cannot be written to {target}, inside the log to repair: name another directory"
         )
     return repair_log(log, replace(source, log=target).open())
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from indextables.table.maintain.row_identity import RowIdentity
+from indextables.table.maintain.checks.row_identity import RowIdentity
 
 
 @dataclass

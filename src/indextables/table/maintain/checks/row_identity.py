@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from indextables.split.bundle.footer import Footer
+from indextables.split.bundle.footer import Footer, source_numbers
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,8 @@ class RowIdentity:
 
 def identity_of(path: str, footer: Footer) -> RowIdentity:
     """Which rows a split holds, from its footer."""
-    numbers = frozenset(source.source for source in footer.sources) | frozenset(footer.merged_from)
     names = footer.num_merge_ops == 0 or bool(footer.merged_from)
-    return RowIdentity(path, numbers, footer.rows, footer.created_ms, footer.num_merge_ops, names)
+    return RowIdentity(path, source_numbers(footer), footer.rows, footer.created_ms, footer.num_merge_ops, names)
 
 
 def doubled(identities: Iterable[RowIdentity]) -> Iterator[tuple[RowIdentity, RowIdentity]]:

@@ -22,7 +22,7 @@ from indextables.split.bundle.bundle_reader import read_footer, verify_bundle
 from indextables.split.bundle.footer import Footer
 from indextables.storage.object_keys import inside_root
 from indextables.table.build.uploads import partition_directory
-from indextables.table.maintain.row_identity import RowIdentity, identity_of
+from indextables.table.maintain.checks.row_identity import RowIdentity, identity_of
 from indextables.table.progress import ProgressCounter, Watcher
 
 _AT_A_TIME: Final = 8

@@ -29,8 +29,8 @@ from indextables.split.bundle.footer import Footer
 from indextables.storage.object_keys import inside_root
 from indextables.table.build.split_entries import added
 from indextables.table.format_gate import holds_bundles
-from indextables.table.maintain.choose_splits import Chosen, choose_splits
-from indextables.table.maintain.row_identity import identity_of
+from indextables.table.maintain.checks.row_identity import identity_of
+from indextables.table.maintain.recovery.choose_splits import Chosen, choose_splits
 
 _AT_A_TIME: Final = 32
 """Footers that are read side by side: each of them is a request of some kilobytes."""
