@@ -37,6 +37,7 @@ from indextables.core.errors import (
     UploadTooOld,
     VersionGap,
     VersionNotFound,
+    WorkCancelled,
 )
 
 __all__ = [
@@ -73,4 +74,5 @@ __all__ = [
     "UploadTooOld",
     "VersionGap",
     "VersionNotFound",
+    "WorkCancelled",
 ]
