@@ -25,7 +25,6 @@ SOON = 2.0
 """Seconds after which a cancelled query must have ended."""
 CANCELS: dict[str, Callable[[SparkSession], Any]] = {
     "interruptAll": lambda spark: spark.interruptAll(),
-    "interruptTag": lambda spark: spark.interruptTag("mine"),
     "cancelJobsWithTag": lambda spark: spark.sparkContext.cancelJobsWithTag("theirs"),
     "cancelJobGroup": lambda spark: spark.sparkContext.cancelJobGroup("group"),
     "cancelAllJobs": lambda spark: spark.sparkContext.cancelAllJobs(),
@@ -63,7 +62,6 @@ def begun(spark: SparkSession, place: str, said: list[Any]) -> threading.Thread:
     def run() -> None:
         spark.sparkContext.setJobGroup("group", "to be cancelled")
         spark.sparkContext.addJobTag("theirs")
-        spark.addTag("mine")
         frame = spark.read.format("indextables").load(place)
         try:
             said.append(frame.where("word = 'a'").count())

@@ -78,7 +78,7 @@ def test_copies_of_a_plan_keep_the_line(spark: SparkSession, frame: DataFrame) -
         assert "rows by the driver" in executed_plan(joined)
     finally:
         spark.conf.set("spark.sql.adaptive.enabled", "false")
-    assert frame.where("id = 1").toPandas().shape == (3, 3)
+    assert frame.where("id = 1").toArrow().shape == (3, 3)
     assert frame.where("id = 1").limit(2).count() == 2
     assert frame.where("id = 77").collect() == []
 

@@ -38,7 +38,7 @@ public class AnswerRows extends LocalRelation {
     }
 
     public Seq otherCopyArgs() {
-        return ((Seq) Nil$.MODULE$).prepended(description);
+        return (Seq) ((Seq) Nil$.MODULE$).prepended(description);
     }
 
     public String simpleString(int maxFields) {

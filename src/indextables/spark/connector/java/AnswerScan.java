@@ -28,7 +28,7 @@ public class AnswerScan extends LocalTableScanExec {
     }
 
     public Seq otherCopyArgs() {
-        return ((Seq) Nil$.MODULE$).prepended(description);
+        return (Seq) ((Seq) Nil$.MODULE$).prepended(description);
     }
 
     public String simpleString(int maxFields) {
