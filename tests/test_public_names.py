@@ -23,6 +23,8 @@ SIGNATURES = {
     "merge_splits": "(self, target_size=None, where=None, max_dest_splits=None, max_source_splits_per_merge=1000, progress=None)",
     "checkpoint": "(self)",
     "prewarm": "(self, where=None)",
+    "fsck": "(self, repair=False, progress=None)",
+    "repair": "(source_log, target_log=None, options=None)",
     "state": "(self)",
     "files": "(self, where=None)",
     "scan": "(self, columns=None, where=None, query=None, limit=None)",

@@ -5,10 +5,11 @@
 
 from indextables.core.metrics import METRICS, Metrics, Series
 
+counters = METRICS.counters
 observe = METRICS.observe
 openmetrics = METRICS.openmetrics
 reset = METRICS.reset
 snapshot = METRICS.snapshot
 subscribe = METRICS.subscribe
 
-__all__ = ["METRICS", "Metrics", "Series", "observe", "openmetrics", "reset", "snapshot", "subscribe"]
+__all__ = ["METRICS", "Metrics", "Series", "counters", "observe", "openmetrics", "reset", "snapshot", "subscribe"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +37,16 @@ BAD: list[tuple[str, bytes, str]] = [
     ("a.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 99)[:-9], "a.csv.gz: the gzip data is cut off or damaged"),
     ("a.jsonl", b'{"a": 1}\n{"a": \n', "a.jsonl, line 2: not a JSON object in one line (input data was trunc"),
     ("a.jsonl", b'{"a": 1}\n[1]\n', "a.jsonl, line 2: an array, but JSON lines have an object in each line"),
-    ("a.jsonl", b'[\n{"a": 1}\n]\n', "a.jsonl, line 1: not a JSON object in one line"),
+    ("a.json", b'[\n{"a": 1},\n{"a": }\n]\n', "a.json, line 3: not a JSON object (JSON is malformed"),
+    ("a.json", b'[\n{"a": 1},\n 7]\n', "a.json, line 3: not a JSON array of objects (an element is no object)"),
+    ("a.json", b'[{"a": 1}\n,[1]]', "a.json, line 2: an array, but a JSON array has an object in each place"),
+    ("a.json", b'[{"a": 1}\n{"a": 2}]', "line 2: not a JSON array of objects (a comma is missing between elements)"),
+    ("a.json", b'[{"a": 1},\n]', "line 2: not a JSON array of objects (an element is missing before ])"),
+    ("a.json", b'[{"a": 1}', "line 1: not a JSON array of objects (the array is not closed)"),
+    ("a.json", b'[{"a": "}]', "line 1: not a JSON array of objects (an element is not closed)"),
+    ("a.json", b'[{"a": 1}]\n{"a": 2}', "not a JSON array of objects (something follows the end of the array)"),
+    ("a.json", b'[\n{"a": 1},\n{"a": "x"}]', "a is a number in line 2 and a text in line 3"),
+    ("a.json", b"[]", "a.json: there is nothing to guess a schema from"),
     ("a.jsonl", b"{]\n", "a.jsonl, line 1: not a JSON object in one line (JSON is malformed"),
     ("a.jsonl", b'{"a": 1}\n\n{"a": "x"}\n', "a is a number in line 1 and a text in line 3: say what it is"),
     ("a.jsonl", b'{"a": [1]}\n{"a": [1, {"b": 2}]}\n', "a.element is a number in line 1 and an object in line 2"),
@@ -45,7 +55,15 @@ BAD: list[tuple[str, bytes, str]] = [
     ("a.jsonl", b'{"a": "\xff"}\n', "a.jsonl, line 1: not UTF-8"),
     ("a.jsonl", b'{"a": 1, "A": 2}\n', "which differ in letter case only"),
     ("a.jsonl", b"", "a.jsonl: there is nothing to guess a schema from"),
-    ("a.jsonl", b"[" * 5000 + b"\n", "a.jsonl, line 1: not a JSON object"),
+    ("a.jsonl", b"[" * 5000 + b"\n", "a.jsonl, line 1: not a JSON array of objects (an element is not closed)"),
+    ("a.jsonl", b"[" * 5000 + b"]" * 5000, "a.jsonl, line 1: not a JSON object"),
+    ("a.jsonl", b'{"a": 1}\n{"a": 2.5}\n{"a": "x"}\n', "a is a number in line 1 and a text in line 3: say what"),
+    ("a.jsonl", b'{"a": 2.5}\n{"a": 1}\n{"a": true}\n', "a is a number in line 1 and true or false in line 3"),
+    ("a.jsonl", b'{"a": "x"}\n{"a": 1}\n{"a": 2.5}\n', "a is a text in line 1 and a number in line 2"),
+    ("a.csv.zst", pa.compress(b"a,b\n" + b"1,2\n" * 9999, "zstd", asbytes=True)[:-9], "the zstd data is cut off"),
+    ("a.csv.bz2", bz2.compress(b"a,b\n" + b"1,2\n" * 99)[:-9], "a.csv.bz2: the bz2 data is cut off or damaged"),
+    ("a.log", b"one\ntw\xff\n", "a.log, line 2: not UTF-8: convert it first"),
+    ("a.log", b"\n\n", "a.log: there are no rows to guess types from"),
     ("a.parquet", b"PAR1 no", "a.parquet is not a Parquet file that can be read"),
 ]
 
@@ -152,7 +170,11 @@ def test_what_cannot_be_asked_for(t: str, tmp_path: Path, logs: Path) -> None:
         ((t, tmp_path / "*.parquet"), BAD_INPUT, "*.parquet matches no file"),
         ((t, tmp_path / "d"), BAD_INPUT, "d is a directory"),
         ((t, tmp_path / "a.txt"), USAGE, "a.txt has no ending that tells its format"),
-        ((t, "s3://bucket/a.csv"), USAGE, "is not a local file"),
+        ((t, "ftp://host/a.csv"), USAGE, "is in no store that can be read: download it"),
+        ((t, "memory://nothing/a.csv"), BAD_INPUT, "memory://nothing/a.csv does not exist"),
+        ((t, "memory://nothing/*.csv"), BAD_INPUT, "memory://nothing/*.csv matches no file"),
+        ((t, "memory://nothing/dir/"), USAGE, "memory://nothing/dir/ is no file: give its files"),
+        ((t, f"file://{tmp_path}/nothing.csv"), BAD_INPUT, "nothing.csv does not exist"),
         ((t, "-"), USAGE, "give --format"),
         ((t, "-", path), USAGE, "imported alone"),
         ((t, path, tmp_path / "a.jsonl"), USAGE, "import files of one format at a time"),

@@ -20,6 +20,7 @@ from indextables.log.state.collect import collect_manifests
 from indextables.log.state.live_files import StateFiles
 from indextables.log.table_log import TableLog
 from indextables.storage.local import LocalStore
+from indextables.table.maintain.fsck import check_table
 from indextables.table.maintain.list_skips import skips_table
 from tables import handle_of
 
@@ -114,6 +115,21 @@ def test_version_and_metadata(case: tuple[str, dict[str, Any]]) -> None:
     assert table.id == expected["metadata"]["id"]
     assert list(table.partition_columns) == expected["metadata"]["partitionColumns"]
     assert table.schema.names == [field["name"] for field in json.loads(expected["metadata"]["schemaString"])["fields"]]
+
+
+WARNED = {
+    "13-regressed-last-checkpoint": {"pointer_behind"},
+    "13b-missing-last-checkpoint": {"pointer_missing"},
+    "13c-corrupt-last-checkpoint": {"pointer_damaged"},
+}
+"""Logs with something that a check warns of."""
+
+
+@pytest.mark.parametrize("name", CASES + QUIRKS)
+def test_a_check_finds_no_error(logs: Path, name: str) -> None:
+    found = check_table(logs / name / "table").to_pylist()
+    assert [row for row in found if row["severity"] == "error"] == []
+    assert {row["kind"] for row in found} - {"orphaned_manifest"} == WARNED.get(name, set())
 
 
 def test_every_field_of_every_live_file(case: tuple[str, dict[str, Any]]) -> None:

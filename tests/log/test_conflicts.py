@@ -256,18 +256,26 @@ CASES = [
     case("overwrite with what was computed from it, nobody", RECOMPUTED, nobody, "a b c", "new"),
     case("overwrite with what was computed from it, an empty version", RECOMPUTED, lambda s: won(s), "a b c", "new"),
     refused(
-        "overwrite with what was computed from it, append", RECOMPUTED, theirs_added, FilesChanged, "and 1 of the files"
+        "overwrite with what was computed from it, append",
+        RECOMPUTED,
+        theirs_added,
+        FilesChanged,
+        "and version 2 changed",
     ),
     refused("overwrite with what was computed from it, removal", RECOMPUTED, a_removed, FilesChanged, "version 1,"),
     refused(
-        "overwrite with what was computed from it, overwrite", RECOMPUTED, all_removed, FilesChanged, "4 of the files"
+        "overwrite with what was computed from it, overwrite",
+        RECOMPUTED,
+        all_removed,
+        FilesChanged,
+        "version 2 changed",
     ),
     refused(
         "replaceWhere with what was computed from it, append inside",
         RECOMPUTED_DAY_1,
         theirs_added,
         FilesChanged,
-        "1 of the files",
+        "version 2 changed",
     ),
     case(
         "replaceWhere with what was computed from it, append outside",

@@ -130,7 +130,7 @@ def _zero_recreated() -> list[Patch]:
 
     return [
         mock.patch.object(cleanup_module, "_versions_to_go", versions_to_go),
-        mock.patch.object(create_module, "_refuse_remains", return_value=None),
+        mock.patch.object(create_module, "check_no_table", return_value=None),
     ]
 
 

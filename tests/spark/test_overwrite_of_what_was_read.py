@@ -52,7 +52,7 @@ def test_an_append_to_what_is_replaced_is_a_conflict(
         spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
         spark.catalog.dropTempView("kept")
     assert "FilesChanged" in said
-    assert "the new rows were computed from version 1, and 1 of the files" in said
+    assert "the new rows were computed from version 1, and version 2 changed rows" in said
     assert one(spark, f"SELECT count(*) FROM {table}") == 10
     spark.sql(f"INSERT OVERWRITE {table} SELECT id, upper(message), day FROM {table}")
     assert (1_000, "LATE", "d0") in rows(spark, f"SELECT * FROM {table}")

@@ -90,7 +90,7 @@ class TestWhere:
     def test_selects_at_the_version_of_the_commit(self, table: Table) -> None:
         other = Table.open(table.url)
         other.append([some(range(20, 22), 2, "new"), some(range(30, 32), 3)])
-        table.overwrite(some(range(100, 101), 2), where="day = '2024-01-02'")
+        table.overwrite(some(range(100, 101), 2), where="day = '2024-01-02'", if_changed="replace")
         assert ids(table) == [0, 1, 2, 9, 30, 31, 100]
 
     @pytest.mark.parametrize(

@@ -4,21 +4,31 @@
                                           └─ load ◀── files to import
 
     app.py           what can be typed: commands, options, help
+    app_looking.py   the same for commands that look: tail, ls, partitions, export
+    app_maintenance.py  the same for commands that maintain: prewarm, optimize, drop
+    app_sql.py       the same for the command `sql`
     params.py        options that several commands share
     command.py       how a command is declared
     examples.py      the examples of `--help`
     complete.py      completes what is typed with what the table has
     typed.py         what a command line says before it is parsed
     targets.py       which table a command is about, and as of when
-    schema_text.py   schemas as people type them
+    schema_file.py   the value of `--schema`, perhaps in a file
     reading.py       commands that ask, one function each: they return an answer
     writing.py       commands that change a table
+    tail.py          the last rows, and new ones as they come
+    tables_below.py  the tables below a place
+    maintaining.py   commands that keep a table fast and small, or end it
+    confirm.py       asks before something is lost
+    sql_text.py      the command `sql`: statements of a text, a file or a prompt
+    sql_prompt.py    a prompt for statements, with history and completion
     answers.py       what commands return
     errors.py        exit codes, and errors in the words of a command line
     run.py           finds the command of a command line
     perform.py       runs a command, shows its answer or its error, and returns the exit code
     stop.py          what Ctrl-C does
     load/            reads the files that `import` is given, and guesses their schema
+    export/          writes rows to files that `import` reads
     render/          the one place that prints: tables, tab-separated lines, JSON, progress
 
 A command that is not typed costs nothing: everything heavy is imported by the function that needs it.

@@ -26,6 +26,8 @@ class Rows:
     """Whether `_snippets` says which words to highlight, for people only."""
     title: str = "row"
     """What one of them is called."""
+    follows: bool = False
+    """Whether more rows come until somebody ends the program: each batch is shown at once, and Ctrl-C is a usual end."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from indextables._version import __version__
+from indextables.cli import app_looking, app_maintenance, app_sql
 from indextables.cli import params as p
 from indextables.cli.command import Call, command
 from indextables.cli.load.formats import Format
@@ -79,7 +80,8 @@ def import_(
         list[str],
         typer.Argument(
             metavar="FILES...",
-            help="Files or patterns of CSV, TSV, JSON lines or Parquet, gzip'd or not; - is standard input.",
+            help="Files or patterns of CSV, TSV, JSON, Parquet or .log, packed (.gz, .zst, .bz2) or not, local or in a store "
+            "(s3://bucket/*.csv); - is standard input.",
             show_default=False,
         ),
     ],
@@ -262,3 +264,8 @@ def merge(
         lambda renderer: writing.merge(call.target, where, target_size, max_results, renderer.stage),
         undone="what was merged and committed before stays, and no row changed",
     )
+
+
+app_looking.declare(app)
+app_maintenance.declare(app)
+app_sql.declare(app)

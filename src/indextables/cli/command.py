@@ -54,18 +54,24 @@ _ALL: Final = (
 _ROWS: Final = (_parameter("no_header", p.NoHeader, False),)
 
 
-def command(app: typer.Typer, name: str, *, travels: bool = False, rows: bool = False) -> Callable[[Command], Command]:
-    """Declare a command: one that `travels` takes a version or a time, one of `rows` may leave their header out."""
+def command(
+    app: typer.Typer, name: str, *, travels: bool = False, rows: bool = False, place: str = "TABLE"
+) -> Callable[[Command], Command]:
+    """Declare a command: one that `travels` takes a version or a time, one of `rows` may leave their header out.
+
+    `place` is the name of the first argument in the help, for a command that is not about one table.
+    """
+    first = _TABLE if place == "TABLE" else _parameter("table", p.place(place))
 
     def declare(function: Command) -> Command:
         own = list(inspect.signature(function).parameters.values())[1:]
-        shared = (_TABLE, *(_TRAVEL if travels else ()), *_ALL, *(_ROWS if rows else ()))
+        shared = (first, *(_TRAVEL if travels else ()), *_ALL, *(_ROWS if rows else ()))
 
         def run(**typed: Any) -> int:
             call = Call(**{parameter.name: typed.pop(parameter.name) for parameter in shared})
             return function(call, **typed)
 
-        asked = [_TABLE, *(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *shared[1:]]
+        asked = [first, *(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *shared[1:]]
         run.__doc__ = function.__doc__
         run.__signature__ = inspect.Signature(asked)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in asked}

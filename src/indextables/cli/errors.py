@@ -28,6 +28,7 @@ from indextables.core.errors import (
     PredicateError,
     QueryError,
     SchemaError,
+    StatementError,
     TableExists,
     TableNotFound,
     VersionNotFound,
@@ -82,7 +83,7 @@ _CODES: Final[tuple[tuple[tuple[type[IndexTablesError], ...], int], ...]] = (
     ((CommitOutcomeUnknown,), OUTCOME_UNKNOWN),
     ((TableExists, CommitError), CONFLICT),
     ((TableNotFound, VersionNotFound, ChangesGone), NOT_FOUND),
-    ((OptionError, SchemaError, PredicateError, QueryError), USAGE),
+    ((OptionError, SchemaError, PredicateError, QueryError, StatementError), USAGE),
     ((IndexTablesError,), FAILED),
 )
 

@@ -14,6 +14,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "indextables import logs 'more/*.jsonl.gz' --no-create",
         "indextables import days app.csv --partition-by day --schema 'status string'",
         "zcat app.csv.gz | indextables import piped - --format csv",
+        "indextables import lines server.log.zst",
     ),
     "search": (
         "indextables search logs timeout",
@@ -40,6 +41,26 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "files": ("indextables files logs", "indextables files logs --where \"level = 'ERROR'\""),
     "changes": ("indextables changes logs --since 0", "indextables changes logs --since 2026-01-01 --json"),
     "checkpoint": ("indextables checkpoint logs",),
+    "tail": (
+        "indextables tail logs",
+        "indextables tail logs -n 5 --query timeout --columns ts,message",
+        "indextables tail logs --where \"level = 'ERROR'\" --json",
+    ),
+    "partitions": ("indextables partitions days", "indextables partitions days --json"),
+    "ls": ("indextables ls .", "indextables ls . --json"),
+    "export": (
+        "indextables export logs logs.parquet",
+        "indextables export logs errors.csv.gz --where \"level = 'ERROR'\" --columns ts,message",
+        "indextables export logs parts/ --format jsonl --rows-per-file 200",
+    ),
+    "prewarm": ("indextables prewarm logs", "indextables prewarm days --where \"day >= '2026-03-01'\""),
+    "optimize": ("indextables optimize logs --dry-run", "indextables optimize logs --json"),
+    "drop": ("indextables drop piped --yes",),
+    "sql": (
+        "indextables sql 'DESCRIBE INDEXTABLES STATE logs'",
+        "indextables sql \"MERGE SPLITS logs TARGET SIZE 100M; DESCRIBE INDEXTABLES HISTORY 'logs' LIMIT 1\" --json",
+        "indextables sql 'DESCRIBE INDEXTABLES HISTORY events LIMIT 1' --table events=logs",
+    ),
     "merge": ("indextables merge logs", "indextables merge logs --target-size 1G --json"),
 }
 

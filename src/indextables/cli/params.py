@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,16 @@ _TRAVEL = "Time travel"
 TableUrl = Annotated[
     str, typer.Argument(metavar="TABLE", help="A directory, or a URL such as s3://bucket/logs.", show_default=False)
 ]
+
+
+def place(metavar: str) -> Any:
+    """The first argument of a command that is about a place with tables below it."""
+    return Annotated[
+        str,
+        typer.Argument(metavar=metavar, help="A directory, or a URL such as s3://bucket/tables.", show_default=False),
+    ]
+
+
 Where = Annotated[
     str | None,
     typer.Option("--where", "-w", metavar="SQL", help="Only rows for which this is true.", rich_help_panel=_READ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 import pyarrow as pa
@@ -102,23 +103,16 @@ def explain(target: Target, where: str | None, query: str | None) -> Facts:
 
 def describe(target: Target) -> Facts:
     """What the table is."""
-    table = target.open()
-    files = table.files()
-    newest = table.history(limit=1).to_pylist()
-    values: dict[str, Any] = {
-        "url": table.url,
-        "id": table.id,
-        "version": table.version,
-        "committed": newest[0]["timestamp"].isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        if newest
-        else None,
-        "rows": pc.sum(files.column("numRecords")).as_py() or 0,
-        "files": files.num_rows,
-        "bytes": pc.sum(files.column("size")).as_py() or 0,
-        "partitionBy": list(table.partition_columns),
-        "properties": table.properties,
-    }
-    return Facts(values, {"columns": columns_of(table)})
+    from indextables.table.loading import described
+
+    found = described(target.open())
+    return Facts(found.values, {"columns": [asdict(column) for column in found.columns]})
+
+
+def partitions(target: Target) -> Rows:
+    """Partitions that have files, in the order of their values."""
+    found = target.open().partitions()
+    return Rows(found.schema, found.to_batches(), title="partition")
 
 
 def history(target: Target, limit: int | None) -> Rows:

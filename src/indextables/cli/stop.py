@@ -43,6 +43,8 @@ class Stop:
         self.signal = 0
         self.patient = False
         """Whether the command is one that must tidy up."""
+        self.restore: Callable[[], None] | None = None
+        """What a program that ends at once does first: a prompt gives the terminal back as it was."""
         self._since = 0.0
         self._hurried = False
         self._said = ProcessLocal(threading.Lock)
@@ -119,6 +121,8 @@ def watched(work: Callable[[], int], last_words: Callable[[str, int], str]) -> i
     while thread.is_alive():
         thread.join(_STEP)
         if STOP.overdue and thread.is_alive():
+            if STOP.restore is not None:
+                STOP.restore()
             _leave(last_words(STOP.word, STOP.code) if STOP.say() else "", STOP.code)
     STOP.done()
     if failures:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from indextables.cli.answers import Facts
 from indextables.cli.errors import UsageError
-from indextables.cli.schema_text import Declared, quoted, read_schema, type_text
+from indextables.cli.schema_file import schema_argument
 from indextables.cli.targets import Target
 from indextables.core.errors import SchemaError, TableExists, TableNotFound
+from indextables.core.schema_text import Declared, quoted, read_schema, type_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,10 +29,10 @@ def create(target: Target, schema: str, partition_by: Sequence[str], *, if_missi
     """Make an empty table."""
     from indextables.table import Table
 
-    declared = read_schema(schema)
-    options = {**_typemap(declared.text), **target.options}
+    text = schema_argument(schema)
+    declared = read_schema(text)
     try:
-        table, new = Table.create(target.url, declared.schema, partition_by, options), True
+        table, new = Table.create(target.url, text, partition_by, target.options), True
     except TableExists:
         if not if_missing:
             raise
@@ -63,9 +64,9 @@ def import_files(target: Target, wanted: Import, stage: Stage) -> Facts:
     from indextables.cli.load.load import Load, reader_of
     from indextables.cli.load.sources import find_sources
 
-    sources, kind = find_sources(wanted.files, Format(wanted.format) if wanted.format else None)
+    sources, kind = find_sources(wanted.files, Format(wanted.format) if wanted.format else None, target.options)
     reader = reader_of(kind, wanted.delimiter, wanted.nulls)
-    declared = read_schema(wanted.schema) if wanted.schema else None
+    declared = read_schema(schema_argument(wanted.schema)) if wanted.schema else None
     table = _existing(target, wanted.create)
     if table is None:
         return _import_new(target, wanted, Load(sources, reader), declared, stage)
@@ -187,19 +188,9 @@ def _check_same(table: Table, declared: Declared | None, partition_by: Sequence[
 
 def columns_of(table: Table) -> list[dict[str, Any]]:
     """The columns of a table, with what the index makes of them."""
-    from indextables.table.loading import index_kinds
+    from indextables.table.loading import columns_of as columns
 
-    kinds = index_kinds(table)
-    return [_column(field, kinds.get(field.name), table.partition_columns) for field in table.schema]
-
-
-_INDEXES: Final = {"text": "words", "string": "exact", "json": "paths", "ip": "addresses"}
-"""What the index of a column answers, in a word; numbers, times and booleans answer for their values."""
-
-
-def _column(field: pa.Field, kind: str | None, partition_by: Sequence[str]) -> dict[str, Any]:
-    indexed = "partition" if field.name in partition_by else "none" if kind is None else _INDEXES.get(kind, "values")
-    return {"name": field.name, "type": type_text(field), "nullable": field.nullable, "index": indexed}
+    return [asdict(column) for column in columns(table)]
 
 
 def schema_lines(guessed: Guessed) -> list[tuple[str, str]]:

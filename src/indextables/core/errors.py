@@ -4,6 +4,7 @@
     ├── OptionError                 a spark.indextables.* key or value that is not valid
     ├── SchemaError                 a schema, a partition column or a value that does not fit it
     ├── PredicateError              a `where` text that cannot be parsed or does not fit the schema
+    ├── StatementError              a statement such as PURGE INDEXTABLES that cannot be read, with the position of the slip
     ├── QueryError                  a search text that cannot be read, or asks for what the table does not have
     ├── StorageError                the object store said no
     │   ├── ObjectNotFound
@@ -83,6 +84,10 @@ class SchemaError(IndexTablesError, ValueError):
 
 class PredicateError(IndexTablesError, ValueError):
     """A `where` that cannot be parsed, or names a column or a type that the table does not have."""
+
+
+class StatementError(IndexTablesError, ValueError):
+    """A statement that cannot be read, or that this release does not have. `position` says where, counted from 1."""
 
 
 class QueryError(IndexTablesError, ValueError):

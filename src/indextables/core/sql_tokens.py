@@ -1,4 +1,4 @@
-"""SQL text → words, for filters and aggregates, by the rules of Spark's lexer.
+"""SQL text → words, for filters, aggregates and statements, by the rules of Spark's lexer.
 
     text ──▶ one pattern, tried from place to place ──▶ words: names, texts, numbers, bytes, signs
 
@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NoReturn
 from typing import Literal as OneOf
 
-from indextables.core.errors import PredicateError
+from indextables.core.errors import IndexTablesError, PredicateError
 from indextables.core.java_text import join_surrogates
 
 MAX_LENGTH: Final = 1_000_000
-"""Characters of a filter: a longer text would take seconds to split into words."""
+"""Characters of a text: a longer text would take seconds to split into words."""
+_LONGEST_QUOTE: Final = 80
+"""Characters of a word that a message quotes: about one line."""
 _WORD: Final = re.compile(
     r"""
       (?P<space>\s+)
@@ -62,33 +65,63 @@ class Word:
         return self.text.upper() if self.kind in {"word", "sign"} else ""
 
     def __str__(self) -> str:
-        return repr(self.text)
+        return repr(self.text if len(self.text) <= _LONGEST_QUOTE else f"{self.text[:_LONGEST_QUOTE]}…")
 
 
-def split(text: str) -> list[Word]:
-    """The words of a filter, ended by one of kind `end`. Raises PredicateError for a quote or a comment that is never closed."""
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What a text is, for messages: its name, and the error for a text that cannot be split into words."""
+
+    name: str
+    error: type[IndexTablesError]
+    shorter: str
+    """What a user can do about a text that is too long."""
+
+
+FILTER: Final = Language("filter", PredicateError, "use several filters")
+"""The language of `where`, and of the texts that aggregates are made of."""
+
+
+def split(text: str, language: Language = FILTER) -> list[Word]:
+    """The words of a text, ended by one of kind `end`.
+
+    Raises the language's error for a quote or a comment that is never closed.
+    """
     if len(text) > MAX_LENGTH:
-        raise PredicateError(
-            f"the filter has {len(text):,} characters, at most {MAX_LENGTH:,} are possible: use several filters",
+        raise language.error(
+            f"the {language.name} has {len(text):,} characters, at most {MAX_LENGTH:,} are possible: {language.shorter}",
             length=len(text),
         )
     words: list[Word] = []
+    _read(text, words, len(text) + 1, language)
+    return [*words, Word("end", "", len(text), len(text))]
+
+
+def first_words(text: str, most: int) -> list[Word]:
+    """At most `most` words that a text of any length begins with. A quote or a comment that is never closed ends the words."""
+    words: list[Word] = []
+    with suppress(PredicateError):
+        _read(text, words, most + 1, FILTER)  # one more, because texts that follow each other become one text
+    return words[:most]
+
+
+def _read(text: str, words: list[Word], most: int, language: Language) -> None:
+    """Add the words of a text, until there are `most`."""
     place = 0
-    while place < len(text):
+    while place < len(text) and len(words) < most:
         match = _WORD.match(text, place)
         assert match is not None, "the last alternative takes any character"
         kind, source = match.lastgroup, match[0]
         start, place = place, match.end()
         if kind == "comment":
-            place = _after_comment(text, start)
+            place = _after_comment(text, start, language)
         elif kind == "sign" and source in "'\"`":
-            _never_closed(source, start)
+            _never_closed(source, start, language)
         elif kind not in ("space", "line"):
             place = _add(words, match, kind)
     for word in words:
         if word.kind == "text":
             word.text = join_surrogates(word.text)
-    return [*words, Word("end", "", len(text), len(text))]
 
 
 def _add(words: list[Word], match: re.Match[str], kind: str | None) -> int:
@@ -122,20 +155,21 @@ def _add(words: list[Word], match: re.Match[str], kind: str | None) -> int:
     return end
 
 
-def _after_comment(text: str, start: int) -> int:
+def _after_comment(text: str, start: int, language: Language) -> int:
     """Where a comment ends. Comments inside of it have ends of their own."""
     depth, place = 1, start + 2
     while depth:
         found = _COMMENT_END.search(text, place)
         if found is None:
-            _never_closed("/*", start)
+            _never_closed("/*", start, language)
         depth += 1 if found[0] == "/*" else -1
         place = found.end()
     return place
 
 
-def _never_closed(opener: str, place: int) -> NoReturn:
-    raise PredicateError(f"the {opener} at position {place + 1} of the filter is never closed", position=place + 1)
+def _never_closed(opener: str, place: int, language: Language) -> NoReturn:
+    message = f"the {opener} at position {place + 1} of the {language.name} is never closed"
+    raise language.error(message, position=place + 1)
 
 
 def _follows_name(last: Word | None, start: int) -> bool:

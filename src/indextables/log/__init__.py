@@ -6,6 +6,7 @@ write:  Change ──▶ conflicts.py ──▶ commit.py ──▶ put_once.py 
 avro/               Avro files of states and manifests
 state/              Avro states: read, written, compacted, collected
 pruning/            which files may match a predicate
+check/              what is left of a damaged log, and what is wrong with it
 table_log.py        TableLog: store, options, clock and threads of one table; reads single log objects
 log_paths.py        names of objects under `_transaction_log/`
 listing.py          what lies in the log directory
@@ -23,11 +24,16 @@ pointer.py          `_last_checkpoint`: a hint where to start reading
 json_checkpoint.py  JSON checkpoints, read in all shapes and written for `state.format=json`
 create_log.py       version 0
 conflicts.py        Change: what a commit wants; decide: whether it still may
+unchanged_rows.py   whether the rows that a change was computed from are still there
+restored_files.py   RestoreTo: an older version whose files become the live ones again
 commit.py           the put-if-absent of the next version, and what became of it
 put_once.py         create an object once and read it back; put under a new name; back-off
 bound_limits.py     which bounds the log keeps, and how long their texts are
 skip_records.py     files that an operation leaves alone for a while
 reachability.py     which manifests and data files the log names: what nobody may delete
 cleanup.py          deletes versions and checkpoints that nothing needs
+log_elsewhere.py    a table whose log lies in another directory, as one store
+rebuild_log.py      a new log with the files of a table
 history.py          who committed what, and what changed since
+log_actions.py      the log line by line, with a column for every field of an action
 """

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 from indextables.core import options as opt
 from indextables.core.errors import LogError, LogReadTimeout, ObjectNotFound, StorageError
+from indextables.core.metrics import METRICS
 from indextables.log.json_checkpoint import NotThisTable, load_checkpoint
 from indextables.log.listing import Listing, list_states, list_versions
 from indextables.log.log_paths import LOG_DIR, PROBE, checkpoint_key, version_key
@@ -57,6 +58,7 @@ class CleanupReport:
     """Why it ended early: the table was replaced, or there is nothing that may go."""
 
 
+@METRICS.measured("cleanup", objects_deleted=lambda report: 0 if report.dry_run else len(report.deleted))
 def clean_up(at: LogAtVersion, *, dry_run: bool | None = None) -> CleanupReport:
     """Delete what the rules allow. `dry_run` overrules `cleanup.dryRun`."""
     return plan_and_delete(at, lambda patient: make_plan(at, patient=patient), dry_run=dry_run)

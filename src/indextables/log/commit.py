@@ -32,6 +32,7 @@ from indextables.core.errors import (
     VersionGap,
     VersionNotFound,
 )
+from indextables.core.metrics import METRICS
 from indextables.log.actions import Actions, CommitInfo
 from indextables.log.codec import decode_actions, encode_actions, pack
 from indextables.log.conflicts import Change, Decision, check_change, decide
@@ -76,8 +77,13 @@ class Committed:
     """False when there was nothing to write: `reason` says why."""
     reason: str = ""
     metrics: dict[str, int] | None = None
+    actions: Actions | None = None
+    """What the version says; None where nothing was written."""
+    before: Snapshot | None = None
+    """The version that the commit follows; None where nothing was written."""
 
 
+@METRICS.measured("commit", attempts=lambda done: (done.metrics or {}).get("numAttempts", 0))
 def commit(
     at: LogAtVersion,
     change: Change,
@@ -126,7 +132,9 @@ def commit(
         if fate == "won":
             _verify_late_answer(current, signature.txn_id)
             newest = with_tip(_following(current, now_ms, actions))
-            return Committed(log.remember_snapshot(newest), signature.txn_id, written=True, metrics=metrics)
+            newest = log.remember_snapshot(newest)
+            return Committed(newest, signature.txn_id, True, "", metrics, actions, current.snapshot)
+        METRICS.observe("indextables.commit.conflicts", 1)
         restart = fate == "restart"
         commit_back_off(log.options).wait(log.clock, attempt)
     raise TooManyConflicts(

@@ -6,8 +6,9 @@ snapshot that an attempt would follow, or raises a conflict that has a name:
 
     mine                      against what won since `read`
     append                    passes, whatever data won
-    overwrite, replaceWhere   recomputes what it removes; FilesChanged if its rows were computed from the files that it replaces
-                              and these are other files now
+    overwrite, replaceWhere   recomputes what it removes; FilesChanged if its rows were computed from the rows that it replaces
+                              and these are other rows now
+    restore                   recomputes what it removes and adds again; CommitError if its target is below the floor by now
     removal of named files    FilesChanged if one is not live any more
     rewrite (merge)           stays if all its sources are live; none stays: no commit
     metadata                  MetadataChanged after any other change of metadata
@@ -17,7 +18,7 @@ snapshot that an attempt would follow, or raises a conflict that has a name:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -40,8 +41,9 @@ from indextables.log.actions import (
     TxnAction,
 )
 from indextables.log.file_entries import paths_in
-from indextables.log.pruning.partition_files import files_in_partitions
+from indextables.log.restored_files import RestoreTo, restored_files
 from indextables.log.snapshot import Snapshot
+from indextables.log.unchanged_rows import check_unchanged, selected_paths
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Replace:
 
     where: Predicate | None = None
     computed_from: bool = False
-    """True if the new rows were computed from the files that they replace: other files there are a conflict, or the rows that
+    """True if the new rows were computed from the rows that they replace: other rows there are a conflict, or the rows that
     somebody else added meanwhile would be lost."""
 
 
@@ -103,6 +105,7 @@ class Change:
     adds: tuple[AddAction, ...] = ()
     removes: tuple[str, ...] = ()
     replace: Replace | None = None
+    restore: RestoreTo | None = None
     rewrites: tuple[Rewrite, ...] = ()
     metadata: MetadataUpdate | None = None
     protocol: ProtocolAction | None = None
@@ -110,6 +113,10 @@ class Change:
     txn: TxnAction | None = None
     data_change: bool = True
     """Whether `adds`, `removes` and `replace` change the table's rows. A rewrite has a flag of its own."""
+    computed_from_all: bool = False
+    """True if the change was computed from all rows of the table: other rows anywhere are a conflict."""
+    needs: tuple[str, ...] = ()
+    """Paths that must all be live when the change is committed. One that is not is a conflict."""
 
     @property
     def new_files(self) -> list[AddAction]:
@@ -139,10 +146,19 @@ def decide(change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> De
             return Decision(None, f"batch {change.txn.version} of {change.txn.app_id} is in the table already")
     check_metadata(change, read.metadata, current.metadata, read.url)
     _check_partition_columns(change, current)
+    if change.computed_from_all:
+        check_unchanged(None, read, current)
     if change.replace is not None and change.replace.computed_from:
-        _check_unchanged(change.replace, read, current)
+        check_unchanged(change.replace.where, read, current)
+    _check_live(change.needs, current, "this change stands on")
     removes = [(path, change.data_change) for path in _removes(change, current)]
     adds = [_marked(add, data_change=change.data_change) for add in change.adds]
+    if change.restore is not None:
+        restored = restored_files(change.restore, current)
+        if restored.is_nothing and change.metadata is None:
+            return Decision(None, f"the files of version {change.restore.version} are live already")
+        removes += [(path, True) for path in restored.removes]
+        adds += restored.adds
     if change.rewrites:
         rewrites = _live_rewrites(change, current)
         if not rewrites and not adds and not removes and not change.skips:
@@ -164,19 +180,10 @@ def decide(change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> De
 
 def _removes(change: Change, current: Snapshot) -> list[str]:
     removes = list(dict.fromkeys(change.removes))
-    if removes:
-        live = paths_in(current.files, removes)
-        missing = [path for path in removes if path not in live]
-        if missing:
-            raise FilesChanged(
-                f"table {current.url}: {len(missing)} of {len(removes)} files to remove are not live at version "
-                f"{current.version}, the first is {missing[0]!r}; read the table again and plan anew",
-                url=current.url,
-                paths=missing,
-            )
+    _check_live(removes, current, "to remove")
     if change.replace is not None:
         named = set(removes)
-        removes += [path for path in _replaced(change.replace, current) if path not in named]
+        removes += [path for path in selected_paths(change.replace.where, current) if path not in named]
     return removes
 
 
@@ -198,25 +205,19 @@ def _check_partition_columns(change: Change, current: Snapshot) -> None:
         )
 
 
-def _check_unchanged(replace: Replace, read: Snapshot, current: Snapshot) -> None:
-    """Raise FilesChanged if the files that a change replaces are not those that its rows were computed from."""
-    changed = set(_replaced(replace, read)) ^ set(_replaced(replace, current))
-    if changed:
+def _check_live(paths: Sequence[str], current: Snapshot, which: str) -> None:
+    """Raise FilesChanged unless all paths are live. `which` completes "n of m files …"."""
+    if not paths:
+        return
+    live = paths_in(current.files, paths)
+    missing = [path for path in paths if path not in live]
+    if missing:
         raise FilesChanged(
-            f"table {current.url}: the new rows were computed from version {read.version}, and {len(changed)} of the files "
-            f"that they replace came or went until version {current.version}: nothing was replaced; read the table again and "
-            "overwrite again",
+            f"table {current.url}: {len(missing)} of {len(paths)} files {which} are not live at version "
+            f"{current.version}, the first is {missing[0]!r}; read the table again and plan anew",
             url=current.url,
-            paths=sorted(changed),
+            paths=missing,
         )
-
-
-def _replaced(replace: Replace, current: Snapshot) -> list[str]:
-    files = current.files
-    if replace.where is not None:
-        files = files_in_partitions(files, replace.where, current.schema, current.metadata.partition_columns)
-    paths: list[str] = files.column("path").to_pylist()
-    return paths
 
 
 def _live_rewrites(change: Change, current: Snapshot) -> list[Rewrite]:

@@ -33,7 +33,7 @@ def create_log(
     description: str | None = None,
 ) -> Snapshot:
     """Write version 0. Raises TableExists where there is a table, ours or another implementation's."""
-    _refuse_remains(log)
+    check_no_table(log)
     now_ms = log.clock.wall_ms()
     table_id = log.clock.uuid()
     txn_id = log.clock.uuid()
@@ -62,8 +62,11 @@ def create_log(
     return log.remember_snapshot(open_log(log))
 
 
-def _refuse_remains(log: TableLog) -> None:
-    """Version 0 may be gone from a table that another implementation cleaned up: such a table must not be created over."""
+def check_no_table(log: TableLog) -> None:
+    """Raise TableExists where there is a table, or what is left of one.
+
+    Version 0 may be gone from a table that another implementation cleaned up: such a table must not be created over.
+    """
     listing = list_versions(log.store, 0)
     listing.states = list_states(log.store, 0)
     if 0 in listing.versions:

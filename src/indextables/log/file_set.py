@@ -15,7 +15,8 @@ import pyarrow as pa
 from indextables.core.predicate import Predicate
 from indextables.log.actions import Actions
 from indextables.log.file_entries import Version, fold
-from indextables.log.pruning.file_pruning import prune_files
+from indextables.log.pruning.file_pruning import pruned
+from indextables.log.pruning.skipping_counts import NOTHING_SKIPPED, SKIPPING, Skipped
 
 _KEEP_VERSIONS = 4096
 """Versions kept after the base at most, so that a writer that never checkpoints does not hoard them."""
@@ -28,8 +29,10 @@ class FileSource(Protocol):
         """All live files."""
         ...
 
-    def matching(self, where: Predicate, schema: pa.Schema, partition_columns: Sequence[str] = ()) -> pa.Table:
-        """At least the files that may hold a row for which `where` is true."""
+    def matching(
+        self, where: Predicate, schema: pa.Schema, partition_columns: Sequence[str] = ()
+    ) -> tuple[pa.Table, Skipped]:
+        """At least the files that may hold a row for which `where` is true, and how many others there are."""
         ...
 
 
@@ -66,14 +69,18 @@ class FileSet:
         return self.folded
 
     def matching(self, where: Predicate, schema: pa.Schema, partition_columns: tuple[str, ...]) -> pa.Table:
-        """Live files without those that cannot hold a row for which `where` is true."""
+        """Live files without those that cannot hold a row for which `where` is true. The others are counted in `SKIPPING`."""
+        before = NOTHING_SKIPPED
         if isinstance(self.base, pa.Table):
-            return prune_files(self.table(), where, schema, partition_columns)
-        known, versions = self._since(stop_at_folded=True)
-        if known is None:
-            known = self.base.matching(where, schema, partition_columns)
-        files = fold(known, versions)
-        return prune_files(files, where, schema, partition_columns)
+            files = self.table()
+        else:
+            known, versions = self._since(stop_at_folded=True)
+            if known is None:
+                known, before = self.base.matching(where, schema, partition_columns)
+            files = fold(known, versions)
+        kept, skipped = pruned(files, where, schema, partition_columns)
+        SKIPPING.value.add(kept.num_rows, before + skipped)
+        return kept
 
     def _since(self, *, stop_at_folded: bool) -> tuple[pa.Table | None, list[Version]]:
         """The nearest table that is known, and the versions after it."""

@@ -6,6 +6,7 @@ timestamps, which grow with the version; files of other writers have none, and c
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,15 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.arrow_values import table_of_rows
-from indextables.core.errors import ChangesGone, VersionNotFound
+from indextables.core.errors import ChangesGone, CorruptLog, TableNotFound, VersionNotFound
 from indextables.log.actions import RemoveAction
 from indextables.log.codec import to_json_object
 from indextables.log.file_entries import FILE_SCHEMA, files_table
 from indextables.log.listing import list_versions
-from indextables.log.open_snapshot import open_log
+from indextables.log.open_snapshot import below_floor, open_log
 from indextables.log.refresh import open_current
 from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.table_log import TableLog, VersionFile
+
+logger = logging.getLogger("indextables")
 
 _LOOKS = 3
 """Times that the version of a moment is looked up, at most: clean-up may remove versions meanwhile."""
@@ -78,7 +81,7 @@ class Changes:
 def read_history(at: LogAtVersion, limit: int | None = None) -> pa.Table:
     """Commits, newest first."""
     rows = []
-    for version, timestamp in _timed(_kept_versions(at, limit)):
+    for version, timestamp in _timed(kept_versions(at, limit)):
         info = version.actions.commit_info
         rows.append(
             {
@@ -182,7 +185,7 @@ def _removes_table(removes: list[tuple[RemoveAction, VersionFile]]) -> pa.Table:
 
 def read_log(at: LogAtVersion, *, include_all: bool) -> pa.Table:
     """The log's actions, one a row: since the newest checkpoint, or all that is kept."""
-    versions = _kept_versions(at, None)
+    versions = kept_versions(at, None)
     base = at.snapshot.base
     if not include_all and base is not None:
         versions = [version for version in versions if version.version > base]
@@ -210,7 +213,7 @@ def _json(action: msgspec.Struct) -> str:
     return msgspec.json.encode(to_json_object(action)).decode()
 
 
-def _kept_versions(at: LogAtVersion, limit: int | None) -> list[VersionFile]:
+def kept_versions(at: LogAtVersion, limit: int | None) -> list[VersionFile]:
     """Version files that are still there up to the snapshot's version, oldest first."""
     log, snapshot = at.log, at.snapshot
     listed = sorted(number for number in list_versions(log.store, 0).versions if number <= snapshot.version)
@@ -319,9 +322,23 @@ class _Times:
 
 
 def open_at(log: TableLog, *, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
-    """The newest version, an older one, or the one in force at a time."""
-    if version is not None:
-        return open_log(log, version)
-    if timestamp_ms is not None:
-        return open_log(log, version_at(log, timestamp_ms))
-    return open_current(log)
+    """The newest version, an older one, or the one in force at a time.
+
+    Raises VersionNotFound below the floor of time travel, also where the version files there are not deleted yet.
+    """
+    if version is None and timestamp_ms is None:
+        return open_current(log)
+    wanted = version_at(log, timestamp_ms) if version is None and timestamp_ms is not None else version
+    floor = _floor(log)
+    if wanted is not None and 0 <= wanted < floor:
+        raise below_floor(log.url, wanted, floor)
+    return open_log(log, wanted)
+
+
+def _floor(log: TableLog) -> int:
+    """The oldest version that time travel goes to. 0 where the newest version cannot be read: then older ones are tried."""
+    try:
+        return open_current(log).floor
+    except (CorruptLog, TableNotFound) as error:
+        logger.info("table %s: the floor of time travel is not known: %s", log.url, error)
+        return 0

@@ -81,6 +81,14 @@ def load_checkpoint(log: TableLog, version: int, found: StoredObject, table_id: 
     return snapshot
 
 
+def has_parts(log: TableLog, version: int) -> bool:
+    """Whether the checkpoint of a version was written in several parts. Raises ObjectNotFound, CorruptLog."""
+    found = fetch_checkpoint(log, version)
+    name = f"{log.url}/{found.meta.key}"
+    text = unpack(name, found.data, log.options[opt.TRANSACTION_MAX_VERSION_FILE_BYTES])
+    return _part_keys(name, version, text, None) is not None
+
+
 def _read_actions(log: TableLog, version: int, found: StoredObject, table_id: str | None) -> Actions:
     key = found.meta.key
     name = f"{log.url}/{key}"

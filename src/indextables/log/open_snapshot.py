@@ -123,11 +123,18 @@ def _open_once(log: TableLog, at: int | None, how: _How) -> Snapshot:
     return replace(_with_missing_schemas(log, snapshot), checked=sent)
 
 
+def below_floor(url: str, at: int, floor: int) -> VersionNotFound:
+    """The error for a version that time travel does not go to any more."""
+    return VersionNotFound(
+        f"table {url}: version {at} was truncated away, the oldest is {floor}", url=url, version=at, floor=floor
+    )
+
+
 def _not_reachable(snapshot: Snapshot, at: int) -> VersionNotFound:
     url = snapshot.url
     if 0 <= at < snapshot.floor:
-        text = f"table {url}: version {at} was truncated away, the oldest is {snapshot.floor}"
-    elif snapshot.gap is not None:
+        return below_floor(url, at, snapshot.floor)
+    if snapshot.gap is not None:
         text = f"table {url}: version {at} cannot be reached, version {snapshot.gap} is missing"
     else:
         text = f"table {url} is at version {snapshot.version}, version {at} does not exist (newest: {snapshot.version})"

@@ -87,9 +87,9 @@ class CachedIndex:
         """Reads the bytes of index files from the store, not verified."""
         return partial(_fetch, self.store, self.key)
 
-    def warm_up(self) -> WarmUp:
-        """What the cache has to know to copy the index before a question needs the index."""
-        return WarmUp(self.cache_key, self.footer.index, self.fetch, tails=self.footer.tails)
+    def warm_up(self, *, positions: bool = True) -> WarmUp:
+        """What the cache has to know to copy the index before a question needs the index, with or without positions."""
+        return WarmUp(self.cache_key, self.footer.index, self.fetch, self.footer.tails, positions)
 
 
 def _fetch(store: Store, key: str, regions: Sequence[Region]) -> list[bytes]:

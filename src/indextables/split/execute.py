@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from time import perf_counter_ns
 from typing import Final, assert_never
 
 import numpy as np
@@ -17,6 +18,7 @@ import pyarrow as pa
 from indextables.core.aggregate import Aggregate
 from indextables.core.arrow_values import FALSE_SCALAR, array_of_numbers, numpy_of
 from indextables.core.predicate import TRUE, Constant, In, Predicate, all_of, columns_of, evaluate, leaves_of
+from indextables.core.profiler import PROFILER
 from indextables.core.row_order import FirstRows, Limit, Numbers, Parts, SortKey, key_parts
 from indextables.split.aggregate.index_groups import from_index, from_log
 from indextables.split.aggregate.partial import Partial, condensed, encoded_columns, partial_of
@@ -62,6 +64,7 @@ def access_of(parts: SplitParts, purpose: Purpose, predicate: Predicate | None, 
         # A table binds a text once, so the same question has the same query. Only the newest one is compared by its parts.
         if (kept.query is query or not place) and kept.is_for(opened, filtered_by, query):
             return kept.access
+    began = perf_counter_ns() if PROFILER.enabled else 0
     decided, asked = undecided(query, partial(undecided_predicate, parts))
     remaining = filtered_by if decided is TRUE else all_of((filtered_by, decided))
     if asked is None:
@@ -73,6 +76,8 @@ def access_of(parts: SplitParts, purpose: Purpose, predicate: Predicate | None, 
     listed = listed_values(query) + (0 if filtered_by is TRUE else _listed_values(filtered_by))
     if listed <= _MOST_KEPT_VALUES:
         parts.searches = (KeptSearch(opened, filtered_by, query, access), *parts.searches[: _KEPT_SEARCHES - 1])
+    if began:
+        PROFILER.add("choose access", "plan", began)
     return access
 
 
@@ -132,10 +137,15 @@ def count(parts: SplitParts, access: SplitAccess) -> Iterator[int]:
 
 def count_in_index(parts: SplitParts, access: IndexQuery[Search]) -> int:
     """The number of rows that the index finds."""
+    began = perf_counter_ns() if PROFILER.enabled else 0
     if isinstance(access.question, RowSet):
         view = parts.open_index()
-        return count_of(view.searcher, access.question.query, split=view.split)
-    return _match(parts, access.question).count(access.question.bound)
+        found = count_of(view.searcher, access.question.query, split=view.split)
+    else:
+        found = _match(parts, access.question).count(access.question.bound)
+    if began:
+        PROFILER.add("query index", "query", began)
+    return found
 
 
 def rank(parts: SplitParts, access: SplitAccess, limit: int) -> Hits:
@@ -144,7 +154,11 @@ def rank(parts: SplitParts, access: SplitAccess, limit: int) -> Hits:
         case NoRows():
             return NO_HITS
         case IndexQuery() if not isinstance(access.question, RowSet):
-            return best_hits(_match(parts, access.question), access.question.bound, limit)
+            began = perf_counter_ns() if PROFILER.enabled else 0
+            hits = best_hits(_match(parts, access.question), access.question.bound, limit)
+            if began:
+                PROFILER.add("query index", "query", began)
+            return hits
         case AllRows() | RowNumbers() | IndexQuery() | Scan():
             raise AssertionError("a search query is always asked of the index")
         case _:
@@ -190,7 +204,10 @@ def aggregate(
         batches = _all_rows(parts, question.columns, TRUE, encoded_columns(question))
     else:
         batches = scan(parts, access, question.columns)
-    yield from condensed(question, (partial_of(question, batch) for batch in batches))
+    groups_of_batches: Iterator[Partial] = (partial_of(question, batch) for batch in batches)
+    if PROFILER.enabled:  # reading the batches included
+        groups_of_batches = PROFILER.stream("aggregate rows", "aggregate", groups_of_batches)
+    yield from condensed(question, groups_of_batches)
 
 
 def take(parts: SplitParts, numbers: RowNumberArray, columns: Sequence[str]) -> pa.Table:
@@ -202,11 +219,16 @@ def take(parts: SplitParts, numbers: RowNumberArray, columns: Sequence[str]) -> 
 
 def _aggregate_in_index(parts: SplitParts, question: Aggregate, access: IndexQuery[Search]) -> Partial | None:
     """The groups from the index, without reading rows; None if the index does not have what the aggregate needs."""
+    began = perf_counter_ns() if PROFILER.enabled else 0
     if isinstance(access.question, RowSet):
-        return from_index(question, parts.open_index(), access.question, parts.adapter.constants)
-    found = _match(parts, access.question)
-    row_set = found.row_set(access.question.bound)
-    return from_index(question, found.view, row_set, found.constants) if row_set.exact else None
+        groups = from_index(question, parts.open_index(), access.question, parts.adapter.constants)
+    else:
+        found = _match(parts, access.question)
+        row_set = found.row_set(access.question.bound)
+        groups = from_index(question, found.view, row_set, found.constants) if row_set.exact else None
+    if began:
+        PROFILER.add("aggregate in index", "aggregate", began)
+    return groups
 
 
 def _match(parts: SplitParts, search: Search) -> Match:
@@ -217,11 +239,15 @@ def _match(parts: SplitParts, search: Search) -> Match:
 
 def _search(parts: SplitParts, access: IndexQuery[Search]) -> RowNumbers:
     """The rows that the index finds, as row numbers."""
+    began = perf_counter_ns() if PROFILER.enabled else 0
     if isinstance(access.question, RowSet):
         view = parts.open_index()
         numbers = rows_of(view.searcher, access.question.query, parts.sources, split=view.split)
-        return RowNumbers(numbers, TRUE, "index")
-    return RowNumbers(_match(parts, access.question).rows(access.question.bound), TRUE, "index")
+    else:
+        numbers = _match(parts, access.question).rows(access.question.bound)
+    if began:
+        PROFILER.add("query index", "query", began)
+    return RowNumbers(numbers, TRUE, "index")
 
 
 def _rows_by_number(parts: SplitParts, columns: Sequence[str], rows: RowNumbers) -> Iterator[pa.RecordBatch]:
@@ -246,7 +272,7 @@ def _all_rows(
 def _pick(parts: SplitParts, numbers: RowNumberArray, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Rows by number out of a scan of all rows."""
     first = begin = 0
-    for batch in parts.rows.scan(columns, batch_rows=parts.batch_rows):
+    for batch in _timed(parts.rows.scan(columns, batch_rows=parts.batch_rows)):
         end = begin + int(np.searchsorted(numbers[begin:], first + batch.num_rows))
         if end > begin:
             yield batch.take(array_of_numbers(numbers[begin:end] - first))
@@ -271,7 +297,11 @@ def _taken(parts: SplitParts, numbers: RowNumberArray, columns: Sequence[str]) -
         return
     step, source = parts.batch_rows, parts.rows
     for start in range(0, len(numbers), step):
-        yield from source.batches(numbers[start : start + step], columns)
+        began = perf_counter_ns() if PROFILER.enabled else 0
+        batches = source.batches(numbers[start : start + step], columns)
+        if began:
+            PROFILER.add("read rows", "rows", began)
+        yield from batches
 
 
 def _with_residual(columns: Sequence[str], residual: Predicate) -> list[str]:
@@ -328,7 +358,12 @@ def _read(
     if residual == TRUE and not columns:
         return _without_columns(parts.footer.rows)
     asked = None if residual == TRUE else residual
-    return parts.rows.scan(columns, predicate=asked, batch_rows=parts.batch_rows, encoded=encoded)
+    return _timed(parts.rows.scan(columns, predicate=asked, batch_rows=parts.batch_rows, encoded=encoded))
+
+
+def _timed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches of a scan, timed while the profiler is enabled."""
+    return PROFILER.stream("scan rows", "rows", batches) if PROFILER.enabled else batches
 
 
 def _without_columns(rows: int) -> Iterator[pa.RecordBatch]:

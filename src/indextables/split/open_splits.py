@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from time import perf_counter_ns
 from typing import Final
 
+from indextables.core.profiler import PROFILER
 from indextables.core.runtime.memory import Machine
 from indextables.core.runtime.process_state import Lru, ProcessLocal
 from indextables.split.bundle.bundle_reader import EDGE_PAGES, Pages, read_footer
@@ -20,8 +22,10 @@ from indextables.split.bundle.footer import Footer
 from indextables.split.plan.column_lookup import KeptNumbers
 from indextables.split.plan.costs import COSTS, Costs
 from indextables.split.plan.index_view import NO_NEEDS, IndexNeeds, IndexSource, IndexView
+from indextables.split.rows.block_cache import BLOCKS
 from indextables.split.rows.row_reader import Rows
 from indextables.split.rows.row_source import RowSource
+from indextables.split.rows.segment_cache import forget_segments
 from indextables.storage.store import Store
 
 _FOOTER_BYTES: Final = 1 << 26
@@ -66,7 +70,11 @@ class OpenSplits:
         """The footer of a split. One ranged read, if the size of the split and the start of the footer are known."""
 
         def read() -> tuple[Store, Footer]:
-            return store, read_footer(store, key, size=size, footer_start=footer_start)
+            began = perf_counter_ns() if PROFILER.enabled else 0
+            footer = read_footer(store, key, size=size, footer_start=footer_start)
+            if began:
+                PROFILER.add("open footer", "open", began)
+            return store, footer
 
         return self._footers.get_or_load((id(store), key, size, footer_start), read)[1]
 
@@ -80,13 +88,33 @@ class OpenSplits:
 
     def index(self, source: IndexSource, needs: IndexNeeds = NO_NEEDS) -> IndexView:
         """The index of a split, opened by its source where it is not open yet."""
-        return self._indexes.get_or_load(
-            source.identities[needs.positions], lambda: replace(source.open(needs), costs=self.costs)
-        )
+
+        def open_index() -> IndexView:
+            began = perf_counter_ns() if PROFILER.enabled else 0
+            view = replace(source.open(needs), costs=self.costs)
+            if began:
+                PROFILER.add("open index", "open", began)
+            return view
+
+        return self._indexes.get_or_load(source.identities[needs.positions], open_index)
 
     def has_index(self, source: IndexSource) -> bool:
         """Whether the index is open already, so that `index` costs nothing."""
         return source.identities[False] in self._indexes
+
+    def close(self) -> int:
+        """Forget what is held open; who uses a part of it goes on with that part. Returns how many parts there were."""
+        return sum(held.clear() for held in (self._footers, self._rows, self._indexes, self.numbers))
+
+    @property
+    def asked(self) -> dict[str, tuple[int, int]]:
+        """How often footers, rows, indexes and columns of numbers were found here, and how often they were not."""
+        return {
+            "footers": self._footers.asked,
+            "open rows": self._rows.asked,
+            "open indexes": self._indexes.asked,
+            "looked-up columns": self.numbers.asked,
+        }
 
     def __len__(self) -> int:
         """The number of footers, rows and indexes that are held, all together."""
@@ -118,6 +146,15 @@ def weight_of_index(view: IndexView) -> int:
 
 OPEN: Final = ProcessLocal(OpenSplits)
 """What is open in this process. A forked child opens everything anew: neither threads nor native handles survive a fork."""
+
+
+def flush_open_splits() -> int:
+    """Forget the footers, rows, indexes and blocks of rows that this process keeps. Returns how many there were.
+
+    Safe while other threads read: who uses a part has it until the end of the question.
+    """
+    forget_segments()
+    return OPEN.value.close() + BLOCKS.value.clear()
 
 
 def close_all() -> None:

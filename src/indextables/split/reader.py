@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
+from time import perf_counter_ns
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ import pyarrow as pa
 from indextables.core.aggregate import Aggregate
 from indextables.core.errors import ObjectNotFound, SplitError
 from indextables.core.predicate import Predicate
+from indextables.core.profiler import PROFILER
 from indextables.core.row_order import Limit, Parts, SortKey
 from indextables.split import execute
 from indextables.split.aggregate.partial import Partial
@@ -191,8 +193,11 @@ class SplitReader:
         self, numbers: Sequence[int] | RowNumberArray, columns: Sequence[str]
     ) -> tuple[Projection, list[dict[str, Any]]] | None:
         """A few rows as Python values of the stored columns, and their projection; None where `take` is the better way."""
+        began = perf_counter_ns() if PROFILER.enabled else 0
         projection = self.parts.adapter.projection(columns)
         values = self.parts.rows.values(np.asarray(numbers, np.int64), projection.stored)
+        if began:
+            PROFILER.add("read rows", "rows", began)
         return None if values is None else (projection, values)
 
     @_naming_missing_split
@@ -201,9 +206,14 @@ class SplitReader:
         return self.parts.pages()
 
     @_naming_missing_split
-    def warm_up(self) -> WarmUp:
-        """What the cache has to know to copy the index before a question needs the index."""
-        return self.parts.cached_index.warm_up()
+    def warm_up(self, *, positions: bool = True, rows: bool = False) -> WarmUp:
+        """What the cache has to know to copy the index before a question needs the index, with or without positions.
+
+        With `rows` the row files are opened, too: their layout stays in memory.
+        """
+        if rows:
+            self.parts.rows.open()
+        return self.parts.cached_index.warm_up(positions=positions)
 
 
 def _missing_split(reader: SplitReader, error: ObjectNotFound) -> SplitError:

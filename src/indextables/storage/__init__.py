@@ -14,6 +14,7 @@ walk.py               a directory tree listed in the order of keys
 remote.py             everything else, by obstore
 clients.py            obstore's clients, one for each bucket and configuration
 retrying.py           repeats requests that may be repeated
+traffic.py            requests and bytes of this process
 testing/              stores for tests
 """
 

@@ -140,6 +140,13 @@ class LocalStore:
         stale = [key for key, found in self._walk(prefix, "", True) if _modified_ms(found) < older_than_ms]
         return len(stale) - len(self.delete(stale))
 
+    def temporaries(self, prefix: str) -> Iterator[ObjectMeta]:
+        """The temporary files under `prefix`, which listings hide."""
+        check_prefix(prefix, self._root)
+        for key, found in self._walk(prefix, "", True):
+            if stat.S_ISREG(found.st_mode):
+                yield self._meta(key, found)
+
     def _list(self, prefix: str, after: str) -> Iterator[ObjectMeta]:
         for key, found in self._walk(prefix, after, False):
             if stat.S_ISREG(found.st_mode):
@@ -234,6 +241,12 @@ def sweep(store: Store, prefix: str, older_than_ms: int) -> int:
     """Sweep the local store below any wrappers, see `LocalStore.sweep`; other stores leave nothing behind (0)."""
     inner = local_store(store)
     return 0 if inner is None else inner.sweep(prefix, older_than_ms)
+
+
+def list_temporaries(store: Store, prefix: str) -> Iterator[ObjectMeta]:
+    """The temporary files of the local store below any wrappers; other stores leave none behind."""
+    inner = local_store(store)
+    return iter(()) if inner is None else inner.temporaries(prefix)
 
 
 def local_store(store: Store) -> LocalStore | None:

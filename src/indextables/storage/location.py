@@ -1,6 +1,7 @@
 """Which place a URL means, for the many spellings that people and engines use.
 
     /data/t                                  relative/t          a local path, taken as it is
+    ~/t  ~user/t                             a local path in a home directory; `./~` is a directory of that name
     file:///data/t  file:/data/t             a local path; percent escapes are decoded, as URLs of files need it
     memory://name/t                          kept in this process, by name
     s3://bucket/t  s3a://…  s3n://…          one scheme with three names
@@ -73,7 +74,8 @@ def parse_url(url: str | os.PathLike[str]) -> Location:
         raise StoreMisconfigured(f"{text!r} is no URL and no path of a table", url=text)
     match = None if isinstance(url, os.PathLike) else _URL.fullmatch(_SHORT_FILE_URL.sub("file://", text))
     if match is None:
-        return Location("file", "", os.path.abspath(text))  # noqa: PTH100 - Path.resolve would follow links
+        # Path.resolve would follow links
+        return Location("file", "", os.path.abspath(os.path.expanduser(text)))  # noqa: PTH100, PTH111
     name, authority, path = match.group(1).lower(), match.group(2), match.group(3)
     scheme = SCHEMES.get(name)
     if scheme is None:

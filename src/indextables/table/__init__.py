@@ -9,6 +9,7 @@ upkeep.py               the methods of `Table` that keep a table fast and small
 at_version.py           where a `Table` stands, and how it moves
 handle.py               `TableHandle`: the log and the snapshot that every verb takes
 loading.py              the door for programs that load files into tables, such as the command line
+find_tables.py          tables below a place
 open_table.py           open a table at a version; versions that several processes share
 open_log.py             the only place where a URL and options become a `TableLog`
 table_mapping.py        facts that follow from a table's metadata: the mapping of its splits, bound queries
@@ -21,6 +22,7 @@ progress.py             totals of a verb that moves rows, for a callback
 read/                   verbs that ask a table something
 build/                  rows on their way into splits in the store
 write/                  verbs that change a table
+inspect/                figures of this process and of splits, as tables
 maintain/               merges, and what a table says of itself
 distributed/            reads, writes and maintenance as tasks of other processes
 """

@@ -49,6 +49,14 @@ def row_limit(name: str, value: Any) -> int:
     return number
 
 
+def at_least_one(name: str, value: Any) -> int:
+    """Return `value` as a whole number, 1 or more. Raises OptionError."""
+    number = whole_number(name, value)
+    if number < 1:
+        raise OptionError(f"{name} is {value}, but must be 1 or more")
+    return number
+
+
 def parse_where(where: Any, schema: pa.Schema, example: str = "level = 'ERROR'", hint: str = "") -> Predicate:
     """The predicate that SQL text means for this schema. `example` and `hint` are part of the error for anything but text.
 

@@ -7,6 +7,7 @@ from typing import Self
 import pyarrow as pa
 
 from indextables.core.errors import CommitError
+from indextables.core.metrics import METRICS
 from indextables.log.actions import SCHEMA_KEY
 from indextables.log.commit import Committed
 from indextables.table.handle import TableHandle
@@ -21,6 +22,7 @@ class TableAtVersion:
         self._handle = handle
         self._travelled = travelled
 
+    @METRICS.measured("refresh")
     def refresh(self) -> Self:
         """Move to the newest version. A table opened at a version or a time stays where it is.
 

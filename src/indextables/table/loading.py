@@ -6,33 +6,46 @@ files ──▶ batches ──rows_in──▶ rows of the table's schema ──
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from indextables.split.index.doc_mapping import plan_mapping
 from indextables.table.at_version import handle_of
 from indextables.table.build.incoming_rows import rows_in
 from indextables.table.build.scratch_directory import scratch
+from indextables.table.find_tables import FoundTable, find_tables
+from indextables.table.maintain.describe_table import ColumnFacts, Description, describe_columns, describe_table
+from indextables.table.open_log import open_log
 from indextables.table.read.explain import FileAccess, explain_files
+from indextables.table.read.newest_rows import Selection, added_rows, newest_rows
 from indextables.table.read.request import make_request
 from indextables.table.table import Table, table_at
 from indextables.table.write.create import Plan
 from indextables.table.write.create_with_rows import create_filled, plan_new
+from indextables.table.write.drop_table import drop_table
 
 if TYPE_CHECKING:
     from indextables.table.progress import Watcher
     from indextables.table.write.result import Commit
 
 __all__ = [
+    "ColumnFacts",
+    "Description",
     "FileAccess",
+    "FoundTable",
     "Plan",
+    "Selection",
+    "columns_of",
     "create_table_with_rows",
+    "described",
+    "drop_table_at",
     "explained_files",
-    "index_kinds",
+    "find_tables",
+    "last_rows",
     "plan_new",
     "rows_in",
+    "rows_since",
     "scratch",
 ]
 
@@ -43,10 +56,29 @@ def create_table_with_rows(plan: Plan, batches: Iterable[pa.RecordBatch], watche
     return table_at(filled.handle), filled.commit
 
 
-def index_kinds(table: Table) -> dict[str, str]:
-    """How each column of a table is indexed: text, string, json, ip, i64, f64 or bool. Columns that are not are left out."""
-    mapping = plan_mapping(table.schema, table.partition_columns, table.properties)
-    return {field.column: field.kind for field in mapping.fields}
+def columns_of(table: Table) -> tuple[ColumnFacts, ...]:
+    """The columns of a table, with what the index makes of each."""
+    return describe_columns(handle_of(table))
+
+
+def described(table: Table) -> Description:
+    """The table in facts: the values behind `Table.describe`."""
+    return describe_table(handle_of(table))
+
+
+def last_rows(table: Table, selection: Selection, limit: int) -> pa.Table:
+    """The `limit` rows of the selection that were committed last, oldest first. Raises what `Table.scan` raises."""
+    return newest_rows(handle_of(table), selection, limit)
+
+
+def rows_since(table: Table, selection: Selection, version: int) -> pa.RecordBatchReader:
+    """The rows of the selection that commits after a version added. Raises ChangesGone, and what `Table.scan` raises."""
+    return added_rows(handle_of(table), selection, version)
+
+
+def drop_table_at(url: str, options: Mapping[str, str]) -> None:
+    """Delete a table for good. Raises TableNotFound, and StorageError where an object cannot be deleted."""
+    drop_table(open_log(url, options))
 
 
 def explained_files(table: Table, where: str | None, query: str | None) -> list[FileAccess]:

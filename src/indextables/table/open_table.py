@@ -20,7 +20,7 @@ from indextables.log.history import open_at
 from indextables.log.log_paths import version_key
 from indextables.log.open_snapshot import open_log as open_snapshot
 from indextables.log.refresh import open_current
-from indextables.log.snapshot import Snapshot
+from indextables.log.snapshot import Snapshot, check_same_table
 from indextables.log.table_log import TableLog
 from indextables.table.arguments import Moment, milliseconds, whole_number
 from indextables.table.handle import TableHandle
@@ -47,6 +47,25 @@ def open_table(
 def open_table_of(log: TableLog) -> TableHandle:
     """The newest version of the table whose log is open already. Raises TableNotFound."""
     return TableHandle(log, open_at(log))
+
+
+def open_older(handle: TableHandle, version: int | None, timestamp: Moment | None = None) -> TableHandle:
+    """The table of a handle at another version, or at the one that was in force at a time.
+
+    Raises VersionNotFound, and TableReplaced where another table lies at the URL now.
+    """
+    number, moment = _which(version, timestamp)
+    older = open_at(handle.log, version=number, timestamp_ms=moment)
+    check_same_table(handle.snapshot, older)
+    return handle.moved(older)
+
+
+def at_read_version(handle: TableHandle, if_version: int | None) -> TableHandle:
+    """The version that a write was computed from: the handle's own, or the one that the caller names."""
+    if if_version is None:
+        return handle
+    number = whole_number("if_version", if_version)
+    return handle if number == handle.version else open_older(handle, number)
 
 
 def pin_version(

@@ -9,14 +9,22 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from indextables.core.aggregate import By, Metrics, parse_aggregate
+from indextables.core.metrics import METRICS
 from indextables.log.file_entries import with_doc_mappings
 from indextables.log.history import Changes, read_changes, read_history, read_log, version_at
 from indextables.table.arguments import Moment, milliseconds, row_limit, whole_number
 from indextables.table.at_version import TableAtVersion
 from indextables.table.maintain.describe_state import describe_state
+from indextables.table.maintain.describe_table import describe_table
+from indextables.table.maintain.list_partitions import partitions_table
 from indextables.table.maintain.list_skips import skips_table
 from indextables.table.read.count import count
 from indextables.table.read.request import ByScore, make_request, plan_read
+
+
+def rows_of(answer: pa.Table) -> int:
+    """How many rows an answer has, for the metrics of a question."""
+    return int(answer.num_rows)
 
 
 class Questions(TableAtVersion):
@@ -46,6 +54,7 @@ class Questions(TableAtVersion):
         handle = self._handle
         return scan(handle, make_request(handle, "reading", columns=columns, where=where, query=query, limit=limit))
 
+    @METRICS.measured("search", rows=rows_of)
     def search(
         self,
         query: str,
@@ -81,12 +90,14 @@ class Questions(TableAtVersion):
 
         return explain_query(self._handle, query)
 
+    @METRICS.measured("count")
     def count(self, where: str | None = None, query: str | None = None) -> int:
         """How many rows `where` (SQL) is true for and `query` finds, or how many there are: from the log alone where it knows."""
         handle = self._handle
         doing = None if query is None else "searching"
         return count(handle, make_request(handle, doing, columns=(), where=where, query=query))
 
+    @METRICS.measured("aggregate", groups=rows_of)
     def aggregate(
         self,
         by: By = (),
@@ -109,6 +120,18 @@ class Questions(TableAtVersion):
             handle, make_request(handle, "reading", columns=groups.columns, where=where, query=query, aggregate=groups)
         )
 
+    def component_sizes(self, where: str | None = None) -> pa.Table:
+        """What takes the space: a row for each part of each split, or of those that may hold rows for which `where` is true.
+
+        Columns: split_path, partition_values, component_key, size_bytes, component_type (fastfield, fieldnorm, term, postings,
+        positions, store, rows, meta, footer) and field_name, which is null where a part holds all columns. The sizes of a split
+        add up to the size of its file. Raises PredicateError, ForeignTable, SplitError.
+        """
+        from indextables.table.inspect.component_sizes import component_sizes
+
+        handle = self._handle
+        return component_sizes(handle, make_request(handle, "reading", columns=(), where=where))
+
     def history(self, limit: int | None = None) -> pa.Table:
         """Commits, newest first: version, timestamp, operation, parameters, metrics, txn_id, read_version, engine."""
         return read_history(self._handle, None if limit is None else row_limit("limit", limit))
@@ -119,6 +142,22 @@ class Questions(TableAtVersion):
             since = version_at(self._handle.log, milliseconds(since))
         return read_changes(self._handle, whole_number("since", since))
 
+    def partitions(self) -> pa.Table:
+        """The partitions that have files, a row each, in the order of their values.
+
+        The columns are the partition columns, then `files`, `rows`, `bytes`, `oldest_file`, `newest_file` (times) and `version`,
+        the newest version that added one of the files. A table without partition columns is one partition.
+        """
+        return partitions_table(self._handle)
+
+    def describe(self) -> pa.Table:
+        """The table in facts, as `property`, `value` rows.
+
+        The facts are where the table lies, its id and version, rows, files, bytes and ages, the protocol, the newest state, how
+        many versions are kept, the properties (`property.<key>`) and the columns with their indexes (`column.<name>`).
+        """
+        return describe_table(self._handle).table()
+
     def state(self) -> pa.Table:
         """The state that the table stands on: format, version, files, manifests, tombstones …, as `property`, `value` rows."""
         return describe_state(self._handle)
@@ -126,6 +165,16 @@ class Questions(TableAtVersion):
     def log(self, include_all: bool = False) -> pa.Table:
         """The log's actions, one a row: since the newest checkpoint, or all that is kept."""
         return read_log(self._handle, include_all=include_all)
+
+    def log_actions(self, include_all: bool = False) -> pa.Table:
+        """The log's actions, one a row, with a column for every field that an action can have.
+
+        First come the actions that the newest checkpoint sums up (`is_checkpoint`), then those of the versions after it. With
+        `include_all` the versions before the checkpoint that are still kept come first.
+        """
+        from indextables.log.log_actions import read_log_actions
+
+        return read_log_actions(self._handle, include_all=include_all)
 
     def skips(self) -> pa.Table:
         """Files that an operation could not handle, with the reason, the count, and until when they are left alone."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, overload
+
+import pyarrow as pa
 
 from indextables.log.state.checkpoint import Checkpointed, compacted_checkpoint
+from indextables.table.arguments import at_least_one
 from indextables.table.at_version import TableAtVersion
 from indextables.table.maintain.merge_plan import merge_limits
 from indextables.table.partition_predicate import over_partitions
@@ -12,8 +16,11 @@ from indextables.table.progress import Watcher
 from indextables.table.read.request import make_request
 
 if TYPE_CHECKING:
+    from indextables.core.runtime.jobs import Job
     from indextables.split.cache.index_cache import Prewarmed
     from indextables.table.maintain.merge import Merged
+    from indextables.table.maintain.optimize import Optimized
+    from indextables.table.maintain.truncate import Truncated
 
 
 class Upkeep(TableAtVersion):
@@ -56,12 +63,92 @@ class Upkeep(TableAtVersion):
         self._move(before, before.moved(done.snapshot))
         return done
 
-    def prewarm(self, where: str | None = None) -> Prewarmed:
+    def fsck(self, repair: bool = False, progress: Watcher | None = None) -> pa.Table:
+        """What is wrong with the newest version of the table: `severity`, `kind`, `path` and `message` of each finding.
+
+        Every object of the log and every byte of every live split is read and compared: checksums, sizes, rows, bounds, gaps,
+        orphans, doubled rows. A table without findings is whole. With `repair`, what can be proved is repaired in place by
+        additions: a pointer, or a newer state in place of a damaged one. The other findings say what to do. The command line
+        (`indextables fsck`) also checks tables that cannot be opened. Raises StorageError.
+        """
+        from indextables.table.maintain.fsck import fsck
+
+        if repair:
+            self._newest("repair")
+        found = fsck(self._handle.log, repair=repair, progress=progress)
+        if repair:
+            self.refresh()
+        return found
+
+    def truncate_time_travel(self, dry_run: bool = False) -> Truncated:
+        """Give up every version but the newest: a version that becomes the oldest is committed, and the log below it goes.
+
+        Log objects that are younger than the safety age go with a later clean-up. Data files stay; purge deletes those that no
+        version has any more. With `dry_run` nothing is committed or deleted. Raises what `commit_files` raises.
+        """
+        from indextables.table.maintain.truncate import truncate_time_travel
+
+        before = self._newest("truncate")
+        result = truncate_time_travel(before, dry_run=dry_run)
+        self._move(before, result.handle)
+        return result.truncated
+
+    @overload
+    def prewarm(
+        self,
+        where: str | None = None,
+        segments: Sequence[str] | None = None,
+        fields: Sequence[str] | None = None,
+        parallelism: int | None = None,
+        wait: Literal[True] = True,
+    ) -> Prewarmed: ...
+
+    @overload
+    def prewarm(
+        self,
+        where: str | None = None,
+        segments: Sequence[str] | None = None,
+        fields: Sequence[str] | None = None,
+        parallelism: int | None = None,
+        *,
+        wait: bool,
+    ) -> Prewarmed | Job: ...
+
+    def prewarm(
+        self,
+        where: str | None = None,
+        segments: Sequence[str] | None = None,
+        fields: Sequence[str] | None = None,
+        parallelism: int | None = None,
+        wait: bool = True,
+    ) -> Prewarmed | Job:
         """Bring the indexes of all splits, or of those that may hold rows for which `where` (SQL) is true, to local disk.
 
-        What the cache (`cache.disk.maxBytes`) cannot hold is left out. Raises ForeignTable, SplitError.
+        `segments` names parts of the index, terms and postings by default; positions come only if named, and `DOC_STORE` opens
+        the row files. Index files hold all columns: `fields` are checked and come with all others. At most `parallelism` splits
+        are fetched at a time. What the cache (`cache.disk.maxBytes`) cannot hold is left out. With `wait=False` a job of this
+        process goes on beside the caller: see `indextables.inspect`. Raises OptionError, SchemaError, ForeignTable, SplitError.
         """
-        from indextables.table.read.prewarm import prewarm
+        from indextables.table.read.prewarm import begin_prewarm, prewarm
+        from indextables.table.read.prewarm_choice import choose
 
         handle = self._handle
-        return prewarm(handle, make_request(handle, "prewarming", columns=(), where=where))
+        request = make_request(handle, "prewarming", columns=(), where=where)
+        choice = choose(handle.schema, handle.options, segments, fields)
+        most = None if parallelism is None else at_least_one("parallelism", parallelism)
+        return (prewarm if wait else begin_prewarm)(handle, request, choice, most)
+
+    def optimize(self, dry_run: bool = False, progress: Watcher | None = None, prewarm: bool = False) -> Optimized:
+        """Do what the table needs now: merge small splits of like size and write a compact state of the log.
+
+        With `prewarm` the indexes come to local disk. A dry run says what is needed and does nothing. Several machines may do
+        this at the same time. `Optimized.table()` has a row for each step. Raises what `merge_splits` and `checkpoint` raise.
+        """
+        from indextables.table.maintain.optimize import Work, optimize
+
+        self._newest("optimize")
+        self.refresh()
+        before = self._handle
+        result = optimize(before, Work(dry_run, progress), prewarm=prewarm)
+        self._move(before, result.handle)
+        return result.optimized

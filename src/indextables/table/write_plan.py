@@ -50,7 +50,8 @@ class WritePlan:
     def form(self) -> SplitForm:
         """The form of every split: all columns but the partition columns."""
         stored = pa.schema([field for field in self.schema if field.name not in self.partition_by])
-        return SplitForm(stored, self.mapping, self.heap, self.stats_columns, self.stats_length)
+        whole = self.schema_string if self.partition_by else ""
+        return SplitForm(stored, self.mapping, self.heap, self.stats_columns, self.stats_length, whole)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in ("schema", "form")}

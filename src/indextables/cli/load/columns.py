@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from indextables.cli.errors import InputError
 from indextables.cli.load.texts import Misfit
-from indextables.cli.schema_text import Declared
+from indextables.core.schema_text import Declared
 
 _LONGEST_VALUE = 60
 """Characters of a value that a message quotes."""

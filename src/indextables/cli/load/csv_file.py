@@ -25,7 +25,7 @@ from indextables.cli.load.columns import Columns, Guessed, check_names, misfit_e
 from indextables.cli.load.json_values import column as json_column
 from indextables.cli.load.sources import Source, Told
 from indextables.cli.load.texts import Misfit, TextGuess, read_texts
-from indextables.cli.schema_text import Declared
+from indextables.core.schema_text import Declared
 
 _BLOCK: Final = 8 << 20
 """Bytes that Arrow reads at once. A row must fit into one block."""

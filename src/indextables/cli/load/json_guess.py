@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -44,6 +45,8 @@ class JsonGuess:
 
     def add(self, values: Sequence[Any], lines: Sequence[int]) -> None:
         """Look at more of them; `lines` says where each of them stands."""
+        if Decimal in set(map(type, values)):  # a fraction, read with all its digits because another column needs them
+            values = [float(value) if type(value) is Decimal else value for value in values]
         found = set(map(type, values)) - {type(None)}
         for kind in found:
             if len(found) == 1 and None not in values:
@@ -74,10 +77,13 @@ class JsonGuess:
     def arrow(self) -> pa.DataType:
         """The type that holds all of them. Raises Mixed."""
         kinds = sorted(self._seen, key=self._seen.__getitem__)
-        if set(kinds) == {int, float} and self._low >= -_EXACT and self._high <= _EXACT:
+        together = self._low >= -_EXACT and self._high <= _EXACT
+        if set(kinds) == {int, float} and together:
             return pa.float64()
         if len(kinds) > 1:
-            first, second = kinds[:2]
+            first = kinds[0]
+            # whole numbers and fractions that are one column are not what does not fit
+            second = next(kind for kind in kinds[1:] if not (together and {first, kind} == {int, float}))
             words = (WORDS[first], WORDS[second])
             if words[0] == words[1]:
                 words = ("a whole number", "a fraction") if first is int else ("a fraction", "a whole number")

@@ -44,8 +44,8 @@ def column(values: Sequence[Any], arrow: pa.DataType) -> pa.Array:
         _check(values, found, (dict,), arrow)
         return _structs(values, arrow)
     if _kinds.is_map(arrow):
-        _check(values, found, (dict,), arrow)
-        return _maps(values, arrow)
+        _check(values, found, (dict, list), arrow)
+        return _maps([_entries(value, index) for index, value in enumerate(values)], arrow)
     _check(values, found, (str,), arrow)
     return read_texts(pa.array(values, pa.string()), arrow)
 
@@ -115,14 +115,35 @@ def _lists(values: Sequence[list[Any] | None], arrow: pa.DataType) -> pa.Array:
     return pa.ListArray.from_arrays(_offsets(values), items, arrow, mask=_mask(values))
 
 
-def _maps(values: Sequence[dict[str, Any] | None], arrow: pa.DataType) -> pa.Array:
-    keys = [key for value in values if value is not None for key in value]
-    items = [item for value in values if value is not None for item in value.values()]
+def _entries(value: Any, index: int) -> list[tuple[Any, Any]] | None:
+    """The keys and values of a map: an object, or a list of {"key", "value"} where keys are no texts."""
+    if value is None or isinstance(value, dict):
+        return None if value is None else list(value.items())
+    pairs = []
+    for entry in value:
+        if type(entry) is not dict or not {"key"} <= entry.keys() <= {"key", "value"}:
+            raise Misfit(index, entry, 'an entry of a map, such as {"key":1,"value":2}')
+        pairs.append((entry["key"], entry.get("value")))
+    return pairs
+
+
+def _maps(values: Sequence[list[tuple[Any, Any]] | None], arrow: pa.DataType) -> pa.Array:
+    keys = [key for value in values if value is not None for key, _ in value]
+    items = [item for value in values if value is not None for _, item in value]
     try:
-        key_array, item_array = read_texts(pa.array(keys, pa.string()), arrow.key_type), column(items, arrow.item_type)
+        key_array, item_array = _keys(keys, arrow.key_type), column(items, arrow.item_type)
     except Misfit as misfit:
         raise _inside(misfit, values, "value") from None
     return pa.MapArray.from_arrays(_offsets(values), key_array, item_array, arrow, mask=_mask(values))
+
+
+def _keys(keys: Sequence[Any], arrow: pa.DataType) -> pa.Array:
+    """Keys of maps. Those of objects are texts, whatever the type is; those of entries have their own form."""
+    if None in keys:
+        raise Misfit(keys.index(None), None, "a key: a map has no null among its keys")
+    if set(map(type, keys)) <= {str} and not pa.types.is_nested(arrow):
+        return read_texts(pa.array(keys, pa.string()), arrow)
+    return column(keys, arrow)
 
 
 def _structs(values: Sequence[dict[str, Any] | None], arrow: pa.DataType) -> pa.Array:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
@@ -13,10 +13,11 @@ from indextables.cli.load.columns import Guessed
 from indextables.cli.load.csv_file import CsvFiles
 from indextables.cli.load.formats import Format
 from indextables.cli.load.json_file import JsonFiles
+from indextables.cli.load.log_file import LogFiles
 from indextables.cli.load.parquet_file import ParquetFiles
 from indextables.cli.load.sources import Source, Told
-from indextables.cli.schema_text import Declared
 from indextables.core.errors import SchemaError
+from indextables.core.schema_text import Declared
 
 
 class Reader(Protocol):
@@ -29,17 +30,30 @@ class Reader(Protocol):
         """The rows in the types of a table's columns."""
 
 
+_READERS: Final[dict[Format, Callable[[], Reader]]] = {
+    Format.JSON: JsonFiles,
+    Format.PARQUET: ParquetFiles,
+    Format.LOG: LogFiles,
+}
+"""What reads files of a format that takes no options."""
+
+
 def reader_of(kind: Format, delimiter: str | None, nulls: Sequence[str]) -> Reader:
     """What reads files of a format. Only CSV takes options."""
     if kind not in (Format.CSV, Format.TSV):
         if delimiter is not None or nulls:
             raise UsageError(f"--delimiter and --null are for CSV, and the files are {kind}")
-        return JsonFiles() if kind is Format.JSON else ParquetFiles()
+        return _READERS[kind]()
+    return CsvFiles(delimiter_of(kind, delimiter), tuple(nulls))
+
+
+def delimiter_of(kind: Format, delimiter: str | None) -> str:
+    """The mark between two cells: what was typed, or what the format has. Raises UsageError."""
     mark = delimiter if delimiter is not None else "," if kind is Format.CSV else "\t"
     mark = "\t" if mark in ("\\t", "tab") else mark
     if len(mark) != 1 or not mark.isascii() or mark in '"\r\n':
         raise UsageError(f"--delimiter is {delimiter!r}, but must be one ASCII character, such as ';' or tab")
-    return CsvFiles(mark, tuple(nulls))
+    return mark
 
 
 @dataclass

@@ -12,7 +12,7 @@ from indextables.cli.errors import InputError
 from indextables.cli.load.columns import Columns, Guessed, check_names, misfit_error
 from indextables.cli.load.sources import Source, Told
 from indextables.cli.load.texts import Misfit, TextGuess, read_texts
-from indextables.cli.schema_text import Declared
+from indextables.core.schema_text import Declared
 
 _ROWS: Final = 1 << 15
 """Rows of a batch."""

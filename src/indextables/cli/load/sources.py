@@ -1,14 +1,13 @@
 """The files to import: which they are, what format they have, and their bytes, unpacked.
 
-gzip is known by its first two bytes, whatever the name. What comes from a pipe can be read once; where twice is needed it is
-copied to a temporary file first, so that no import has to hold its data in memory. A pipe that nobody writes into does not keep
-the program from ending.
+Files are local, or lie in a store (`s3://…`). What is compressed is known by its first bytes, whatever the name. What comes
+from a pipe can be read once; where twice is needed it is copied to a temporary file first, so that no import has to hold its
+data in memory. A pipe that nobody writes into does not keep the program from ending.
 """
 
 from __future__ import annotations
 
 import glob
-import gzip
 import io
 import os
 import select
@@ -16,20 +15,21 @@ import shutil
 import stat
 import sys
 import threading
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any, Final
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Final, cast
 
 from indextables.cli.errors import InputError, UsageError
-from indextables.cli.load.formats import ENDINGS, Format
+from indextables.cli.load.formats import ENDINGS, PACKED, Format
+from indextables.cli.load.packing import packing_of, unpacked
+from indextables.cli.load.remote_file import RemoteFile, StoredFile, find_stored, is_stored
 from indextables.cli.stop import STOP
 from indextables.storage.error_translation import translate
+from indextables.storage.location import parse_url
 
 STDIN: Final = "-"
-_GZIP: Final = b"\x1f\x8b"
 _BUFFER: Final = 1 << 20
 """Bytes that are read from a file at once."""
 _PATIENCE_MS: Final = 100
@@ -41,19 +41,24 @@ Told = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Source:
-    """A file to import, or a pipe, which can be read once. `path` is None for standard input."""
+    """A file to import, or a pipe, which can be read once. `path` is None for standard input and for a file in a store."""
 
     name: str
     path: Path | None
+    stored: StoredFile | None = None
 
     @property
     def once(self) -> bool:
         """Whether what was read is gone: a pipe, whatever its name."""
+        if self.stored is not None:
+            return False
         return self.path is None or not stat.S_ISREG(self._found(self.path).st_mode)
 
     @property
     def size(self) -> int:
         """Bytes as they are stored, 0 where nobody knows."""
+        if self.stored is not None:
+            return self.stored.size
         return self._found(self.path).st_size if self.path else 0
 
     def _found(self, path: Path) -> os.stat_result:
@@ -69,11 +74,8 @@ class Source:
             counted = _Counted(file, told, self.name)
             try:
                 stream: io.BufferedReader = io.BufferedReader(counted, _BUFFER)
-                if stream.peek(2)[:2] == _GZIP:
-                    stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), _BUFFER)
-                yield stream
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise InputError(f"{self.name}: the gzip data is cut off or damaged", file=self.name) from error
+                packing = packing_of(stream)
+                yield stream if packing is None else io.BufferedReader(unpacked(stream, packing, self.name), _BUFFER)
             finally:
                 counted.give_up()
 
@@ -86,22 +88,29 @@ class Source:
     @contextmanager
     def seekable(self) -> Iterator[IO[bytes]]:
         """The source as a file that can be read from any place; a packed one is unpacked to a temporary file."""
-        with self.open(lambda _: None) as stream:
-            if not self.once and not isinstance(stream.raw, gzip.GzipFile):
-                assert self.path is not None
-                with self.path.open("rb") as file:
-                    yield file
-                return
-            from indextables.table.loading import scratch
+        if not self.once and not self._packed:
+            with self._raw() as file:
+                yield file
+            return
+        from indextables.table.loading import scratch
 
-            with scratch("import") as directory:
-                copy = directory / "unpacked"
-                _copied(stream, copy)
-                with copy.open("rb") as file:
-                    yield file
+        with self.open(lambda _: None) as unpacked_stream, scratch("import") as directory:
+            copy = directory / "unpacked"
+            _copied(unpacked_stream, copy)
+            with copy.open("rb") as file:
+                yield file
+
+    @property
+    def _packed(self) -> bool:
+        with self.plain() as stream:
+            return packing_of(stream) is not None
 
     @contextmanager
     def _raw(self) -> Iterator[IO[bytes]]:
+        if self.stored is not None:
+            with RemoteFile(self.stored) as remote:
+                yield cast("IO[bytes]", remote)
+            return
         if self.path is None:
             if sys.stdin is None:
                 raise InputError("standard input is closed", file=STDIN)
@@ -175,8 +184,10 @@ def _unreadable(name: str, error: OSError) -> InputError:
     return InputError(f"{name} cannot be read ({error.strerror or error})", file=name)
 
 
-def find_sources(names: Sequence[str], wanted: Format | None) -> tuple[list[Source], Format]:
-    """The files that names and patterns stand for, and their format.
+def find_sources(
+    names: Sequence[str], wanted: Format | None, options: Mapping[str, str] | None = None
+) -> tuple[list[Source], Format]:
+    """The files that names and patterns stand for, and their format. `options` are those of the stores that files lie in.
 
     What is wrong with the names is a UsageError, and what is wrong with the files an InputError.
     """
@@ -186,55 +197,62 @@ def find_sources(names: Sequence[str], wanted: Format | None) -> tuple[list[Sour
         if wanted is None:
             raise UsageError("standard input (-) has no name to tell its format: give --format", file=STDIN)
         return [Source("standard input", None)], wanted
-    paths = [path for name in names for path in _matching(name)]
-    _check_no_file_twice(paths)
-    formats = {path: wanted or _format(path) for path in paths}
-    if len(set(formats.values())) > 1:
-        first, other = paths[0], next(path for path in paths if formats[path] != formats[paths[0]])
+    sources = [source for name in names for source in _matching(name, options or {})]
+    _check_no_file_twice(sources)
+    formats = [wanted or _format(source.name) for source in sources]
+    other = next((number for number, found in enumerate(formats) if found != formats[0]), None)
+    if other is not None:
+        first, name = sources[0].name, sources[other].name
         raise UsageError(
-            f"{first} is {formats[first]} and {other} is {formats[other]}: import files of one format at a time",
-            file=str(other),
+            f"{first} is {formats[0]} and {name} is {formats[other]}: import files of one format at a time", file=name
         )
-    return [Source(str(path), path) for path in paths], formats[paths[0]]
+    return sources, formats[0]
 
 
-def _check_no_file_twice(paths: Sequence[Path]) -> None:
+def _check_no_file_twice(sources: Sequence[Source]) -> None:
     """A file that two names or patterns stand for is more often a mistake than a wish, and rows that are there twice stay."""
-    seen: dict[Path, Path] = {}
-    for path in paths:
-        earlier = seen.setdefault(path.resolve(), path)
-        if earlier is not path:
-            how = "twice" if str(earlier) == str(path) else f"as {earlier} too"
+    seen: dict[Path | str, Source] = {}
+    for source in sources:
+        earlier = seen.setdefault(source.path.resolve() if source.path else source.name, source)
+        if earlier is not source:
+            how = "twice" if earlier.name == source.name else f"as {earlier.name} too"
             raise UsageError(
-                f"{path} is given {how}: leave one out, or import it again after this to have its rows twice",
-                file=str(path),
+                f"{source.name} is given {how}: leave one out, or import it again after this to have its rows twice",
+                file=source.name,
             )
 
 
-def _matching(name: str) -> list[Path]:
-    path = Path(name)
+def _matching(name: str, options: Mapping[str, str]) -> list[Source]:
+    if is_stored(name):
+        return [Source(stored.url, None, stored) for stored in find_stored(name, options)]
+    path = Path(parse_url(name).path) if name.lower().startswith("file:") else Path(name)
+    if not path.exists():
+        path = path.expanduser()
     if path.is_dir():
         raise InputError(f"{name} is a directory: give its files, such as '{name.rstrip('/')}/*.csv'", file=name)
     if path.exists():
-        return [path]
-    if "://" in name:
-        raise UsageError(f"{name} is not a local file, and other files are not imported: pipe it in, with -", file=name)
-    found = [Path(match) for match in sorted(glob.glob(name, recursive=True)) if not Path(match).is_dir()]  # noqa: PTH207
+        return [Source(str(path), path)]
+    if "://" in name and not name.lower().startswith("file:"):
+        raise UsageError(f"{name} is in no store that can be read: download it, or pipe it in with -", file=name)
+    found = [Path(match) for match in sorted(glob.glob(str(path), recursive=True)) if not Path(match).is_dir()]  # noqa: PTH207
     if not found:
         what = "matches no file" if glob.has_magic(name) else "does not exist"
         raise InputError(f"{name} {what}", file=name)
-    return found
+    return [Source(str(path), path) for path in found]
 
 
-def _format(path: Path) -> Format:
-    endings = [ending.lower() for ending in path.suffixes]
-    if endings and endings[-1] in (".gz", ".gzip"):
+def _format(name: str) -> Format:
+    endings = [ending.lower() for ending in PurePosixPath(name).suffixes]
+    if endings and endings[-1] in PACKED:
+        endings.pop()
+    if len(endings) > 1 and endings[-1][1:].isdigit():  # a log that was rotated: app.log.1
         endings.pop()
     found = ENDINGS.get(endings[-1]) if endings else None
     if found is None:
         raise UsageError(
-            f"{path} has no ending that tells its format ({', '.join(ENDINGS)}, each with .gz too): give --format",
-            file=str(path),
+            f"{name} has no ending that tells its format ({', '.join(ENDINGS)}, each with .gz, .zst or .bz2 too): "
+            "give --format",
+            file=name,
         )
     return found
 

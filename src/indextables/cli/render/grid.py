@@ -52,10 +52,7 @@ def show(console: Console, names: Sequence[str], rows: Iterable[Sequence[Any]], 
     stream = iter(rows)
     first = list(islice(stream, _FIRST))
     cells = [[_cell(value, name) for name, value in zip(names, row, strict=True)] for row in first]
-    natural = [
-        max(cell_len(visible(name)), *(cell.cell_len for cell in column))
-        for name, column in zip(names, zip(*cells, strict=True) if cells else [[Text()]] * len(names), strict=True)
-    ]
+    natural = _natural(names, cells)
     drawn = names.index(look.bars) if look.bars in names else None
     spare = (_BAR[0] + _GAP) if drawn is not None else 0
     widths = fitted(natural, console.width - spare)
@@ -79,6 +76,35 @@ def show(console: Console, names: Sequence[str], rows: Iterable[Sequence[Any]], 
         for row, drawing in zip(everything, drawings, strict=True)
     ]
     _tables(console, [*names, ""], [*widths, room], cells, iter(()), look)
+
+
+def show_parts(console: Console, names: Sequence[str], parts: Iterable[list[list[Any]]], look: Look) -> None:
+    """Print rows part by part, as they come. The first part decides how wide columns are; the last text gets what is left."""
+    widths: list[int] | None = None
+    header = True
+    for part in parts:
+        if not part:
+            continue
+        cells = [[_cell(value, name) for name, value in zip(names, row, strict=True)] for row in part]
+        if header:
+            widths = fitted(_natural(names, cells), console.width)
+            if widths is not None:
+                widest = max((n for n, name in enumerate(names) if name not in look.numbers), default=0)
+                widths[widest] += console.width - sum(widths) - _GAP * (len(widths) - 1)
+        if widths is None:
+            _records(console, names, cells)
+        else:
+            _tables(console, names, widths, cells, iter(()), look, header=header)
+        header = False
+
+
+def _natural(names: Sequence[str], cells: Sequence[Sequence[Text]]) -> list[int]:
+    """The widths at which nothing is cut."""
+    columns = zip(*cells, strict=True) if cells else [[Text()]] * len(names)
+    return [
+        max(cell_len(visible(name)), *(cell.cell_len for cell in column))
+        for name, column in zip(names, columns, strict=True)
+    ]
 
 
 def fitted(natural: Sequence[int], width: int) -> list[int] | None:
@@ -105,8 +131,9 @@ def _tables(
     cells: Sequence[list[Text]],
     rest: Iterator[list[Text]],
     look: Look,
+    *,
+    header: bool = True,
 ) -> None:
-    header = True
     part: Sequence[list[Text]] = cells
     while part or header:
         grid = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_header=header, header_style="bold")

@@ -1,4 +1,4 @@
-"""How far a command has come: a bar on a terminal, on the stream of messages, and nothing anywhere else.
+"""How far a command has come: a bar on a terminal, on the stream of messages, and a line now and then anywhere else.
 
 Every progress report also checks for Ctrl-C.
 """
@@ -19,6 +19,8 @@ _WRITTEN: Final = 0.1
 """The shares of an import that go into reading files, and into storing what was made of them; the rest is indexing."""
 _STEADY: Final = 1.0
 """Seconds until a rate says something."""
+_LINE_EVERY: Final = 10.0
+"""Seconds between two lines about progress where nobody watches: a log of an hour has some hundred lines."""
 
 
 class Told(Protocol):
@@ -101,9 +103,24 @@ class Stage:
             yield watch, told
 
     @contextmanager
+    def counted(self, label: str, total: int | None, noun: str = "rows") -> Iterator[Callable[[int], None]]:
+        """A bar of things that are done, of a number that is known or not."""
+        with self._bar(label) as update:
+            done = 0
+
+            def told(count: int) -> None:
+                nonlocal done
+                STOP.check()
+                done += count
+                of = f" of {total:,}" if total else ""
+                update(done / total if total else None, f"{done:,}{of} {noun}")
+
+            yield told
+
+    @contextmanager
     def _bar(self, label: str) -> Iterator[Callable[[float | None, str], None]]:
         if not self.watched:
-            yield lambda _fraction, _text: None
+            yield self._line_now_and_then(label) if self._notes else lambda _fraction, _text: None
             return
         from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
         from rich.table import Column
@@ -126,6 +143,21 @@ class Stage:
                 )
 
             yield update
+
+    def _line_now_and_then(self, label: str) -> Callable[[float | None, str], None]:
+        last = time.monotonic()
+
+        def update(fraction: float | None, text: str) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last < _LINE_EVERY:
+                return
+            last = now
+            share = "" if fraction is None else f", {min(fraction, 1.0):.0%}"
+            self._screen.err.write(f"{label}: {text}{share}\n")
+            self._screen.err.flush()
+
+        return update
 
 
 def _fraction(progress: Told, total: float) -> float | None:

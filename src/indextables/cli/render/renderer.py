@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -13,7 +13,7 @@ from indextables.cli.answers import Answer, Facts, Number, Rows
 from indextables.cli.errors import OutputFailed
 from indextables.cli.render.progress import Stage
 from indextables.cli.render.screen import Output, Screen, harmless, visible
-from indextables.cli.stop import STOP
+from indextables.cli.stop import STOP, Stopped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,12 +79,13 @@ class Renderer:
 
     def _rows(self, answer: Rows) -> bool:
         counted = _Counted(answer)
-        if self.output is Output.TABLE:
-            self._table(answer, counted)
-        else:
-            self._lines(answer, counted)
+        with suppress(Stopped) if answer.follows else nullcontext():
+            if self.output is Output.TABLE:
+                self._table(answer, counted)
+            else:
+                self._lines(answer, counted)
         self.screen.out.flush()
-        return counted.rows > 0
+        return counted.rows > 0 or answer.follows
 
     def _lines(self, answer: Rows, counted: _Counted) -> None:
         from indextables.cli.render.plain import json_lines, tsv_line, tsv_lines
@@ -93,13 +94,21 @@ class Renderer:
             for batch in counted:
                 for text in json_lines(batch):
                     self._write(text)
+                self._shown(answer)
             return
         names = list(answer.shown or answer.schema.names)
         if self.header:
             self._write(tsv_line(names))
+            self._shown(answer)
         for batch in counted:
             for text in tsv_lines(batch.select(names)):
                 self._write(text)
+            self._shown(answer)
+
+    def _shown(self, answer: Rows) -> None:
+        """Rows that come one by one are there for the reader when they are written."""
+        if answer.follows:
+            self.screen.out.flush()
 
     def _table(self, answer: Rows, counted: _Counted) -> None:
         from indextables.cli.render import grid
@@ -115,6 +124,10 @@ class Renderer:
         names = list(answer.shown or answer.schema.names)
         if answer.snippets:
             names = ["_score", *(name for name in names if name not in ("_score", "_snippets"))]
+        if answer.follows:
+            parts = (list(_cells([batch], names, look, snippets=answer.snippets)) for batch in counted)
+            grid.show_parts(console, names, parts, look)
+            return
         rows = _cells(counted, names, look, snippets=answer.snippets)
         first = next(rows, None)
         if first is not None:
@@ -183,7 +196,9 @@ class _Counted:
             yield batch
 
 
-def _cells(batches: _Counted, names: Sequence[str], look: Any, *, snippets: bool) -> Iterator[list[Any]]:
+def _cells(
+    batches: Iterable[pa.RecordBatch], names: Sequence[str], look: Any, *, snippets: bool
+) -> Iterator[list[Any]]:
     from indextables.cli.render import grid
     from indextables.cli.render.values import json_values
 

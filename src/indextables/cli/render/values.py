@@ -74,7 +74,7 @@ def _maps(array: Any) -> list[list[tuple[Any, Any]] | None]:
 
 
 def _object(pairs: list[tuple[Any, Any]]) -> Any:
-    if all(isinstance(key, str) for key, _ in pairs):
+    if all(isinstance(key, str) for key, _ in pairs) and len({key for key, _ in pairs}) == len(pairs):
         return dict(pairs)
     return [{"key": key, "value": value} for key, value in pairs]
 

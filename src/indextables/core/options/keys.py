@@ -421,6 +421,11 @@ CACHE_DISK_MAX_BYTES = _cache.size(
     10 << 30,
     "The most bytes the cache keeps. What is in use stays, even if that is more; the least recently used leaves first.",
 )
+PREWARM_FAIL_ON_MISSING_FIELD = _cache.flag(
+    "prewarm.failOnMissingField",
+    True,
+    "Refuse to prewarm columns that the table does not have. Otherwise they are left out, and the answer names them.",
+)
 
 _storage = Section(
     "Object stores",

@@ -6,14 +6,14 @@ retention and the larger parallelism hold, because keeping too much is the mista
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from indextables.core.errors import OptionError
 from indextables.core.options import keys
 from indextables.core.options.bag import Options, members, resolve
 from indextables.core.options.keys import TYPE_NAMES
-from indextables.core.options.kinds import split_list
+from indextables.core.options.kinds import join_list, split_list
 from indextables.core.options.option import PREFIX, Option
 
 T = TypeVar("T")
@@ -55,9 +55,19 @@ def parse_typemap(options: Options) -> dict[str, str]:
     return types
 
 
-def table_options(options: Options) -> dict[str, str]:
-    """What of these options a new table stores: the ones of table scope that were set, by their full keys."""
-    return {key: text for key, text in options.explicit().items() if _of_table(key)}
+def table_options(options: Options, text: Sequence[str] = ()) -> dict[str, str]:
+    """What of these options a new table stores: the ones of table scope that were set, by their full keys.
+
+    `text` names columns whose schema says that they are indexed word by word. An option that maps such a column holds instead.
+    """
+    stored = {key: value for key, value in options.explicit().items() if _of_table(key)}
+    mapped = {column.lower() for column in parse_typemap(options)} if text else set()
+    words = [column for column in text if column.lower() not in mapped]
+    if words:
+        wanted = f"{PREFIX}indexing.typemap.text"
+        key = next((key for key in stored if key.lower() == wanted), wanted)
+        stored[key] = join_list([*split_list(stored.get(key, "")), *words])
+    return stored
 
 
 def table_value(configuration: Mapping[str, str], option: Option[T]) -> T:

@@ -5,7 +5,8 @@ SQL text ──▶ parse.py ──▶ predicate ──▶ evaluate.py (rows), bo
 ast.py            the nodes
 coerce.py         leaves from values of any type, exactly
 parse.py          SQL text → predicate
-cursor.py         the words of a SQL text, read one after another
+syntax.py         whether words are a filter of any table
+cursor.py         the words of a filter, read one after another
 sql.py            predicate → SQL text
 evaluate.py       predicate, rows → true, false or null
 bounds.py         predicate, minima and maxima of many files → may match
@@ -54,3 +55,4 @@ from indextables.core.predicate.parse import parse_predicate as parse_predicate
 from indextables.core.predicate.scalar_bounds import plainly_always_true as plainly_always_true
 from indextables.core.predicate.scalar_bounds import plainly_may_match as plainly_may_match
 from indextables.core.predicate.sql import to_sql as to_sql
+from indextables.core.predicate.syntax import check_syntax as check_syntax

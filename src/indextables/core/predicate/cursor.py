@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from indextables.core.errors import PredicateError
+from indextables.core.sql_cursor import WordCursor
 from indextables.core.sql_tokens import Word
 
 SUPPORTED: Final = (
@@ -24,40 +25,8 @@ def unsupported(what: str, word: Word) -> PredicateError:
     )
 
 
-class Cursor:
+class Cursor(WordCursor):
     """A place in the words of a filter."""
-
-    def __init__(self, words: list[Word]) -> None:
-        self._words = words
-        self._index = 0
-
-    def at_end(self) -> bool:
-        """Whether all words were read."""
-        return self.word.kind == "end"
-
-    @property
-    def word(self) -> Word:
-        """The next word, not read yet."""
-        return self._words[self._index]
-
-    @property
-    def following(self) -> Word:
-        """The word after the next one. There is none after the end."""
-        return self._words[min(self._index + 1, len(self._words) - 1)]
-
-    def next(self) -> Word:
-        """Read a word. The end stays where it is."""
-        word = self.word
-        if word.kind != "end":
-            self._index += 1
-        return word
-
-    def take(self, *keywords: str) -> bool:
-        """Go past these words if they come next."""
-        found = tuple(word.upper for word in self._words[self._index : self._index + len(keywords)])
-        if found == keywords:
-            self._index += len(keywords)
-        return found == keywords
 
     def expect(self, keyword: str) -> None:
         """Go past a word that must come next."""

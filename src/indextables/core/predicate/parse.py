@@ -20,6 +20,7 @@ What the text of a search means is for the table to say: the text is kept as it 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -92,15 +93,16 @@ class _Value:
     value: Any
 
 
-_Term: TypeAlias = Column | _Value | Predicate
+Term: TypeAlias = Column | _Value | Predicate
+"""What stands on one side of an operator."""
 
 
 def parse_predicate(text: str, schema: pa.Schema) -> Predicate:
     """The predicate that a SQL text means for a table of this schema. PredicateError says what is wrong, and where."""
-    return _Parser(split(text), schema).parse()
+    return PredicateParser(split(text), schema).parse()
 
 
-class _Parser(Cursor):
+class PredicateParser(Cursor):
     """Reads the words of a filter in one pass, with a method for each line of the grammar."""
 
     def __init__(self, words: list[Word], schema: pa.Schema) -> None:
@@ -109,6 +111,7 @@ class _Parser(Cursor):
         self._depth = 0
 
     def parse(self) -> Predicate:
+        """The whole filter."""
         if self.at_end():
             raise PredicateError(f"the filter is empty: {SUPPORTED}")
         predicate = self._predicate(self._or())
@@ -116,7 +119,7 @@ class _Parser(Cursor):
             raise self.unexpected()
         return predicate
 
-    def _or(self) -> _Term:
+    def _or(self) -> Term:
         first = self._and()
         if self.word.upper != "OR":
             return first
@@ -125,7 +128,7 @@ class _Parser(Cursor):
             children.append(self._predicate(self._and()))
         return any_of(children)
 
-    def _and(self) -> _Term:
+    def _and(self) -> Term:
         first = self._not()
         if self.word.upper != "AND":
             return first
@@ -134,7 +137,7 @@ class _Parser(Cursor):
             children.append(self._predicate(self._not()))
         return all_of(children)
 
-    def _not(self) -> _Term:
+    def _not(self) -> Term:
         negations = 0
         while self.take("NOT") or self.take("!"):
             negations += 1
@@ -144,7 +147,7 @@ class _Parser(Cursor):
         predicate = self._predicate(term)
         return Not(predicate) if negations % 2 else predicate
 
-    def _predicate(self, term: _Term) -> Predicate:
+    def _predicate(self, term: Term) -> Predicate:
         """A term where something true or false is needed: a boolean column stands for `column = TRUE`."""
         if isinstance(term, Column):
             if not pa.types.is_boolean(term.type):
@@ -158,7 +161,7 @@ class _Parser(Cursor):
             return Constant(term.value)
         return term
 
-    def _comparison(self) -> _Term:
+    def _comparison(self) -> Term:
         begin = self.word
         left = self._term()
         word = self.word
@@ -187,18 +190,18 @@ class _Parser(Cursor):
             return left
         return Not(predicate) if negated else predicate
 
-    def _compare(self, left: _Term, op: Op, right: _Term, word: Word) -> Predicate:
+    def _compare(self, left: Term, op: Op, right: Term, word: Word) -> Predicate:
         if isinstance(left, Column) and isinstance(right, _Value):
-            return compare(left, op, right.value)
+            return self._leaf(compare, left, op, right.value)
         if isinstance(left, _Value) and isinstance(right, Column):
-            return compare(right, FLIPPED[op], left.value)
+            return self._leaf(compare, right, FLIPPED[op], left.value)
         if isinstance(left, _Value) and isinstance(right, _Value):
             return Constant(compare_literals(left.value, op, right.value))
         both = isinstance(left, Column) and isinstance(right, Column)
         what = f"comparing two columns ({left}, {right})" if both else f"comparing conditions with {word.text}"
         raise unsupported(what, word)
 
-    def _column(self, term: _Term, operator: str, word: Word) -> Column:
+    def _column(self, term: Term, operator: str, word: Word) -> Column:
         if not isinstance(term, Column):
             raise unsupported(f"{operator} on anything but a column", word)
         return term
@@ -210,7 +213,7 @@ class _Parser(Cursor):
             raise unsupported(f"{word} in place of a literal", word)
         return term.value
 
-    def _is(self, left: _Term, begin: Word) -> Predicate:
+    def _is(self, left: Term, begin: Word) -> Predicate:
         negated = self.take("NOT")
         predicate: Predicate
         if self.take("NULL"):
@@ -219,7 +222,8 @@ class _Parser(Cursor):
             column = self._column(left, "IS NULL", begin)
             return IsNotNull(column) if negated else IsNull(column)
         if self.take("DISTINCT", "FROM"):
-            predicate = compare(self._column(left, "IS DISTINCT FROM", begin), "<=>", self._literal())
+            column = self._column(left, "IS DISTINCT FROM", begin)
+            predicate = self._leaf(compare, column, "<=>", self._literal())
             return predicate if negated else Not(predicate)
         value = self.word.upper == "TRUE"
         if not self.take("TRUE") and not self.take("FALSE"):
@@ -237,12 +241,12 @@ class _Parser(Cursor):
         while self.take(","):
             values.append(self._literal())
         self.expect(")")
-        return member(column, values)
+        return self._leaf(member, column, values)
 
     def _between(self, column: Column) -> Predicate:
         low = self._literal()
         self.expect("AND")
-        return all_of((compare(column, ">=", low), compare(column, "<=", self._literal())))
+        return all_of((self._leaf(compare, column, ">=", low), self._leaf(compare, column, "<=", self._literal())))
 
     def _like(self, column: Column) -> Predicate:
         word = self.word
@@ -254,7 +258,7 @@ class _Parser(Cursor):
             return Constant(None)
         if not isinstance(pattern, str) or not isinstance(escape, str):
             raise self.unexpected("LIKE needs a pattern between quotes", word)
-        return like(column, pattern, escape)
+        return self._leaf(like, column, pattern, escape)
 
     def _search(self, column: Column | None, operator: SearchOp) -> Predicate:
         """The text of a search. As with LIKE, a text that is NULL is true for no row."""
@@ -301,7 +305,7 @@ class _Parser(Cursor):
         ahead = self.following if self.word.upper == "NOT" else self.word
         return word.text.lower() == _ALL_COLUMNS and ahead.upper in _SEARCHES
 
-    def _term(self) -> _Term:
+    def _term(self) -> Term:
         word = self.next()
         match word.kind:
             case "text":
@@ -317,7 +321,7 @@ class _Parser(Cursor):
             case "sign" | "end":
                 return self._signed(word)
 
-    def _signed(self, word: Word) -> _Term:
+    def _signed(self, word: Word) -> Term:
         if word.upper == "(":
             return self._parentheses(word)
         if word.upper in {"+", "-"}:
@@ -328,7 +332,7 @@ class _Parser(Cursor):
             raise unsupported("a parameter", word)
         raise self.unexpected("expected a column or a literal", word)
 
-    def _parentheses(self, word: Word) -> _Term:
+    def _parentheses(self, word: Word) -> Term:
         if self.word.upper in {"SELECT", "WITH"}:
             raise unsupported("a subquery", word)
         self._deeper(word)
@@ -345,7 +349,7 @@ class _Parser(Cursor):
                 position=word.start + 1,
             )
 
-    def _bare(self, word: Word) -> _Term:
+    def _bare(self, word: Word) -> Term:
         if word.upper in {"TRUE", "FALSE"}:
             return _Value(word.upper == "TRUE")
         if word.upper == "NULL":
@@ -413,7 +417,15 @@ class _Parser(Cursor):
             names.append(part.text)
         if self.word.upper == "[":
             raise unsupported("an element of an array or a map", self.word)
+        return self._named(names, word)
+
+    def _named(self, names: list[str], word: Word) -> Column:
+        """The column of a name."""
         return resolve(names, self._schema, word)
+
+    def _leaf(self, make: Callable[..., Predicate], column: Column, *arguments: Any) -> Predicate:
+        """The condition on a column that `make` makes of literals."""
+        return make(column, *arguments)
 
 
 def resolve(names: list[str], schema: pa.Schema, word: Word) -> Column:

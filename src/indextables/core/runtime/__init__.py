@@ -5,5 +5,6 @@ threads.py          Workers: independent calls side by side; Pool and Inline
 ordered_streams.py  several iterators read ahead by threads, results in order
 cancellation.py     work that another thread may end, and the flag that loops over splits look at
 memory.py           how much memory a cache may take
+jobs.py             what runs in this process, and what ran last
 cached_property.py  a property that is computed once for each object, without a lock
 """

@@ -72,9 +72,13 @@ class Lru(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """The value of `key`, which becomes the most recently used one; None where there is no entry."""
-        with self._guard.value.lock:
+        guard = self._guard.value
+        with guard.lock:
             value = self._entries.get(key)
-            if value is not None:
+            if value is None:
+                guard.misses += 1
+            else:
+                guard.hits += 1
                 self._entries.move_to_end(key)
             return value
 
@@ -100,8 +104,10 @@ class Lru(Generic[K, V]):
         with guard.lock:
             value = self._entries.get(key)
             if value is not None:
+                guard.hits += 1
                 self._entries.move_to_end(key)
                 return value
+            guard.misses += 1
             turn = guard.turns.get(key)
             if turn is None:
                 turn = guard.turns[key] = _Turn()
@@ -119,24 +125,34 @@ class Lru(Generic[K, V]):
                 if not turn.users and guard.turns.get(key) is turn:
                     del guard.turns[key]
 
-    def pop(self, key: K) -> None:
-        """Forget the value of `key`, if there is one."""
+    def pop(self, key: K) -> bool:
+        """Forget the value of `key`. False where there was none."""
         leaving: list[V] = []  # freed after the lock
         with self._guard.value.lock:
             self._drop(key, leaving)
+        return bool(leaving)
 
-    def clear(self) -> None:
-        """Forget all values."""
+    def clear(self) -> int:
+        """Forget all values. Returns how many there were."""
         with self._guard.value.lock:
             leaving, self._entries = self._entries, OrderedDict()
             self._weights = {}
             self._weight = 0
+        gone = len(leaving)
         leaving.clear()
+        return gone
 
     def listed(self) -> list[K]:
         """The keys of all entries, the least recently used one first."""
         with self._guard.value.lock:
             return list(self._entries)
+
+    @property
+    def asked(self) -> tuple[int, int]:
+        """How often this process found the value of a key here, and how often there was none."""
+        guard = self._guard.value
+        with guard.lock:
+            return guard.hits, guard.misses
 
     @property
     def weight(self) -> int:
@@ -158,12 +174,16 @@ class Lru(Generic[K, V]):
 
 
 class _Guard:
-    """The locks of one `Lru`: `lock` for its entries, held for a few instructions, and a turn for each key that is loaded."""
+    """The locks of one `Lru`: `lock` for its entries, held for a few instructions, and a turn for each key that is loaded.
 
-    __slots__ = ("lock", "turns")
+    `hits` and `misses` are questions of this process, so that a forked child counts from 0.
+    """
+
+    __slots__ = ("hits", "lock", "misses", "turns")
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.hits = self.misses = 0
         self.turns: dict[Any, _Turn] = {}
 
 

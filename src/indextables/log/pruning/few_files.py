@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import datetime as dt
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from indextables.core.arrow_values import array_of
 from indextables.core.predicate import Column, ColumnBounds, Predicate, VectorBounds, VectorValues, plainly_may_match
+from indextables.log.pruning.skipping_counts import NOTHING_SKIPPED, Skipped
 
 MOST_FILES: Final = 64
 """Up to so many files are compared as Python values, which takes less time than calls of Arrow."""
@@ -43,16 +44,31 @@ class _Memory:
             known = self._known[key] = weakref.ref(files, lambda _: self._known.pop(key, None)), {}
         return known[1]
 
+    def clear(self) -> int:
+        """Forget all bounds. Returns for how many lists of files some were known."""
+        known, self._known = self._known, {}
+        return len(known)
+
 
 _MEMORY: Final = _Memory()
 
 
-def prune_few(
-    files: pa.Table, predicate: Predicate, columns: Sequence[Column], read: Callable[[Column], Vectors]
-) -> Any:
-    """The files that may hold a matching row, in their order; None where plain values do not tell.
+def forget_bounds() -> int:
+    """Forget the bounds that are remembered. Returns for how many lists of files some were."""
+    return _MEMORY.clear()
 
-    `columns` are those of the predicate that the log may know something about, `read` says what.
+
+def prune_few(
+    files: pa.Table,
+    predicate: Predicate,
+    columns: Sequence[Column],
+    read: Callable[[Column], Vectors],
+    partitions: Collection[str],
+) -> tuple[pa.Table, Skipped] | None:
+    """The files that may hold a matching row, in their order, and what ruled out the others; None where plain values do not tell.
+
+    `columns` are those of the predicate that the log may know something about, `read` says what. `partitions` are the names of
+    those among them that files are partitioned by.
     """
     memory = _MEMORY.of(files)
     facts: dict[str, _Facts] = {}
@@ -63,18 +79,39 @@ def prune_few(
                 memory.clear()
             known = memory[column] = _plain(read(column), files.num_rows)
         facts[column.name] = known
-    kept = []
+    kept, gone = list[int](), list[int]()
     for number in range(files.num_rows):
         may = plainly_may_match(predicate, {name: known[number] for name, known in facts.items()})
         if may is None:
             return None
-        if may:
-            kept.append(number)
-    if len(kept) == files.num_rows:
-        return files
+        (kept if may else gone).append(number)
+    if not gone:
+        return files, NOTHING_SKIPPED
+    skipped = _skipped(gone, predicate, facts, partitions)
     if not kept or kept[-1] - kept[0] + 1 == len(kept):
-        return files.slice(kept[0] if kept else 0, len(kept))
-    return files.take(array_of(kept, pa.int64()))
+        return files.slice(kept[0] if kept else 0, len(kept)), skipped
+    return files.take(array_of(kept, pa.int64())), skipped
+
+
+def _skipped(
+    gone: Sequence[int], predicate: Predicate, facts: dict[str, _Facts], partitions: Collection[str]
+) -> Skipped:
+    """Whether partition values alone rule these files out, or only the bounds of other columns do.
+
+    Files of one partition have the same values, so that each partition is asked about once.
+    """
+    if not partitions or len(partitions) == len(facts):
+        return Skipped(by_bounds=len(gone)) if not partitions else Skipped(by_partition=len(gone))
+    known = {name: facts[name] for name in partitions}
+    asked: dict[tuple[Any, ...], bool] = {}
+    by_partition = 0
+    for number in gone:
+        values = {name: bounds[number] for name, bounds in known.items()}
+        key = tuple(bounds.min for bounds in values.values())
+        if key not in asked:
+            asked[key] = plainly_may_match(predicate, values) is False
+        by_partition += asked[key]
+    return Skipped(by_partition, len(gone) - by_partition)
 
 
 def _plain(vectors: Vectors, length: int) -> _Facts:

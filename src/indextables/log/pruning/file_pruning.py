@@ -48,6 +48,7 @@ from indextables.core.predicate import (
 from indextables.core.values import column_from_text, from_text, has_text_form, is_text
 from indextables.log.avro.shared_columns import integers
 from indextables.log.pruning.few_files import MOST_FILES, prune_few
+from indextables.log.pruning.skipping_counts import Skipped
 
 _CUT_LENGTH: Final = 32
 """Characters at which other writers cut bounds: a text of exactly this length may be cut."""
@@ -58,7 +59,14 @@ _EXACT_IN_DOUBLES: Final = 2**53
 
 
 def prune_files(files: pa.Table, predicate: Predicate, schema: pa.Schema, partition_columns: Sequence[str]) -> pa.Table:
-    """The files that may hold a matching row, in their order.
+    """The files that may hold a matching row, in their order: see `pruned`, which also says what ruled out the others."""
+    return pruned(files, predicate, schema, partition_columns)[0]
+
+
+def pruned(
+    files: pa.Table, predicate: Predicate, schema: pa.Schema, partition_columns: Sequence[str]
+) -> tuple[pa.Table, Skipped]:
+    """The files that may hold a matching row, in their order, and how many of the others were ruled out by what.
 
     `files` has the log's columns `partitionValues`, `minValues` and `maxValues` (maps), `stats` (JSON) and `numRecords`;
     those that are missing say nothing.
@@ -73,9 +81,11 @@ def prune_files(files: pa.Table, predicate: Predicate, schema: pa.Schema, partit
                 _partition_values(files, column) if is_partition else _bounds(files, [column], predicate)[column.name]
             )
 
-        kept = prune_few(files, predicate, list(wanted.values()), known)
-        if kept is not None:
-            return kept
+        named = {name for name in wanted if name.lower() in partitions}
+        few = prune_few(files, predicate, list(wanted.values()), known, named)
+        if few is not None:
+            return few
+    before = files.num_rows
     values = {name: _partition_values(files, column) for name, column in wanted.items() if name.lower() in partitions}
     if values:
         keep = may_match_table(predicate, values, length=files.num_rows)
@@ -86,11 +96,13 @@ def prune_files(files: pa.Table, predicate: Predicate, schema: pa.Schema, partit
                 for name, column in values.items()
             }
     rest = [column for name, column in wanted.items() if name not in values]
+    by_partition = before - files.num_rows
     if values and not rest:
-        return files
+        return files, Skipped(by_partition)
     bounds: dict[str, VectorBounds | VectorValues] = {**values, **_bounds(files, rest, predicate)}
     keep = may_match_table(predicate, bounds, length=files.num_rows)
-    return files if pc.all(keep, min_count=0).as_py() else files.filter(keep)
+    kept = files if pc.all(keep, min_count=0).as_py() else files.filter(keep)
+    return kept, Skipped(by_partition, files.num_rows - kept.num_rows)
 
 
 def column_bounds(

@@ -12,6 +12,7 @@ from typing import Any
 
 from indextables.core import options as opt
 from indextables.core.errors import ForeignTable
+from indextables.core.metrics import METRICS
 from indextables.log.actions import PROTOCOL_VERSION, ProtocolAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
@@ -89,6 +90,7 @@ def compacted_checkpoint(at: LogAtVersion) -> Checkpointed:
     return Checkpointed(at.snapshot, "avro-state", "none", written=False)
 
 
+@METRICS.measured("checkpoint", written=lambda done: float(done.written))
 def checkpoint(at: LogAtVersion, *, compact: bool) -> Checkpointed:
     """Write the state of the version, and go on from that state.
 
@@ -105,7 +107,7 @@ def checkpoint(at: LogAtVersion, *, compact: bool) -> Checkpointed:
     if log.options[opt.STATE_FORMAT] == "json":
         return Checkpointed(at.snapshot, "json", "whole", write_checkpoint(at))
     if at.snapshot.protocol.min_reader_version < PROTOCOL_VERSION:
-        change = Change(protocol=_upgraded(at.snapshot.protocol))
+        change = Change(protocol=upgraded_protocol(at.snapshot.protocol))
         at = LogAtVersion(log, commit(at, change, operation="UPGRADE PROTOCOL").snapshot)
     at, sound = _grounded(at)
     snapshot = at.snapshot
@@ -160,7 +162,8 @@ def _grounded(at: LogAtVersion) -> tuple[LogAtVersion, bool]:
     return LogAtVersion(log, open_again(at, whole=True)), False
 
 
-def _upgraded(protocol: ProtocolAction) -> ProtocolAction:
+def upgraded_protocol(protocol: ProtocolAction) -> ProtocolAction:
+    """The newest protocol with all that our states need, and with every feature that the table has already."""
     readers = tuple(dict.fromkeys([*(protocol.reader_features or ()), "avroState", "schemaDeduplication"]))
     writers = tuple(dict.fromkeys([*(protocol.writer_features or ()), "avroState", "schemaDeduplication"]))
     return ProtocolAction(PROTOCOL_VERSION, PROTOCOL_VERSION, readers, writers)

@@ -21,14 +21,15 @@ from indextables.log.avro.avro_file import Container, read_container
 from indextables.log.avro.manifest import read_entries, read_records
 from indextables.log.avro.record_lengths import Numbers
 from indextables.log.avro.shared_columns import integers
-from indextables.log.pruning.file_pruning import manifest_bounds, prune_files
+from indextables.log.pruning.file_pruning import manifest_bounds, pruned
+from indextables.log.pruning.skipping_counts import Skipped
 from indextables.log.state.block_bounds import BlockBounds
 from indextables.log.state.model import ManifestItem, manifest_key
 from indextables.log.state.tombstone_filter import TombstoneFilter
 from indextables.log.table_log import TableLog, check_path_column
 
-Prune = Callable[[pa.Table], pa.Table]
-"""Files → those of them that may matter."""
+Prune = Callable[[pa.Table], tuple[pa.Table, Skipped]]
+"""Files → those of them that may matter, and how many others were ruled out by what."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,11 @@ class FileQuestion:
         """Whether a manifest may hold such a file, by its partition bounds."""
         return may_match(self.where, manifest_bounds(item.bounds, self.schema, typed=item.typed))
 
-    def prune(self, files: pa.Table) -> pa.Table:
+    def prune(self, files: pa.Table) -> tuple[pa.Table, Skipped]:
         """The files that may, by their partition values and by the bounds of their columns."""
-        return prune_files(files, self.where, self.schema, self.partition_columns)
+        return pruned(files, self.where, self.schema, self.partition_columns)
 
-    def prune_by_partition(self, files: pa.Table) -> pa.Table:
+    def prune_by_partition(self, files: pa.Table) -> tuple[pa.Table, Skipped]:
         """The files that may, by their partition values alone."""
         return self.prune(files.drop_columns([n for n in files.column_names if n not in ("partitionValues", "row")]))
 
@@ -111,7 +112,7 @@ def entries_of(
     records: bool = False,
 ) -> pa.Table:
     """Columns of a manifest's entries without those of tombstoned paths; see `load_manifest`."""
-    sieve = _sieve(log, manifest, tombstones, None)
+    sieve = _Sieve(log, manifest, tombstones, None)
     read = read_records if records else read_entries
     entries = read(manifest.container, manifest.data, columns, sieve, checked=manifest.has_checksum)
     _check_counts(manifest.name, entries)
@@ -126,17 +127,20 @@ def entries_that_may_match(
     *,
     tombstones: TombstoneFilter,
     by_partition_only: bool = False,
-) -> pa.Table:
-    """Columns of the entries that the question lets in. Blocks whose bounds rule them out are not decoded."""
+) -> tuple[pa.Table, Skipped]:
+    """Columns of the entries that the question lets in, and how many others there are.
+
+    Blocks whose bounds rule them out are not decoded.
+    """
     bounds = manifest.bounds_for(question)
     blocks = None if bounds is None else bounds.that_may_hold(question.where, question.schema)
     prune = question.prune_by_partition if by_partition_only else question.prune
-    sieve = _sieve(log, manifest, tombstones, prune)
+    sieve = _Sieve(log, manifest, tombstones, prune)
     entries = read_entries(
         manifest.container, manifest.data, columns, sieve, checked=manifest.has_checksum, blocks=blocks
     )
     _check_counts(manifest.name, entries)
-    return entries
+    return entries, sieve.skipped()
 
 
 _COUNTS = ("size", "numRecords")
@@ -154,27 +158,39 @@ def _check_counts(name: str, entries: pa.Table) -> None:
                 )
 
 
-def _sieve(
-    log: TableLog, manifest: CheckedManifest, tombstones: TombstoneFilter | None, prune: Prune | None
-) -> Callable[[pa.Table], Numbers | None]:
-    def sieve(entries: pa.Table) -> Numbers | None:
-        check_path_column(log.url, entries.column("path"), manifest.name)
-        return _rows_to_keep(entries, tombstones, prune)
+class _Sieve:
+    """Chooses entries of a manifest, some thousand at a time, and counts those that the question rules out."""
 
-    return sieve
+    def __init__(
+        self, log: TableLog, manifest: CheckedManifest, tombstones: TombstoneFilter | None, prune: Prune | None
+    ) -> None:
+        self._url = log.url
+        self._manifest = manifest
+        self._tombstones = tombstones
+        self._prune = prune
+        self._seen: list[tuple[int, Skipped]] = []
+        """For each call the number of entries, and how many live ones of them were ruled out."""
 
+    def __call__(self, entries: pa.Table) -> Numbers | None:
+        """The numbers of the rows to keep; None where that is all of them. Raises UnsafePath."""
+        check_path_column(self._url, entries.column("path"), self._manifest.name)
+        rows: Any = np.arange(entries.num_rows)
+        if self._tombstones:
+            hidden = self._tombstones.rows(entries.column("path"))
+            rows = np.delete(rows, hidden) if len(hidden) else rows
+        if self._prune is not None:
+            numbered = entries.append_column("row", integers(np.arange(entries.num_rows)))
+            live = numbered if len(rows) == entries.num_rows else numbered.take(integers(rows))
+            kept, skipped = self._prune(live)
+            self._seen.append((entries.num_rows, skipped))
+            rows = numpy_of(kept.column("row"))
+        return None if len(rows) == entries.num_rows else rows
 
-def _rows_to_keep(entries: pa.Table, tombstones: TombstoneFilter | None, prune: Prune | None) -> Numbers | None:
-    """The numbers of the rows to keep; None where that is all of them."""
-    rows = np.arange(entries.num_rows)
-    if tombstones:
-        hidden = tombstones.rows(entries.column("path"))
-        rows = np.delete(rows, hidden) if len(hidden) else rows
-    if prune is not None:
-        numbered = entries.append_column("row", integers(np.arange(entries.num_rows)))
-        found: Any = numpy_of(prune(numbered).column("row"))
-        rows = found if len(rows) == entries.num_rows else np.intersect1d(rows, found, assume_unique=True)
-    return None if len(rows) == entries.num_rows else rows
+    def skipped(self) -> Skipped:
+        """What the question ruled out: of the entries that were seen, and by passing over whole blocks."""
+        seen = sum(count for count, _ in self._seen)
+        passed_over = Skipped(by_block=max(0, self._manifest.container.count - seen))
+        return sum((skipped for _, skipped in self._seen), passed_over)
 
 
 def checksum(data: bytes) -> str:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from indextables.core import options as opt
 from indextables.core.runtime.process_state import Lru
+from indextables.log.pruning.skipping_counts import Skipped
 from indextables.log.state.load_manifest import CheckedManifest, FileQuestion, get_manifest
 from indextables.log.state.model import ManifestItem, manifest_key
 from indextables.log.table_log import TableLog
@@ -26,8 +27,10 @@ ANSWER_BYTES = 16 << 20
 
 MANIFESTS: Final[Lru[tuple[str, str, str], CheckedManifest]] = Lru(MANIFEST_BYTES, lambda manifest: len(manifest.data))
 """By the table's URL, the manifest's key and its checksum."""
-ANSWERS: Final[Lru[tuple[object, FileQuestion], pa.Table]] = Lru(ANSWER_BYTES, lambda files: int(files.nbytes) + 1)
-"""By an object that stands for the state, and by the question."""
+ANSWERS: Final[Lru[tuple[object, FileQuestion], tuple[pa.Table, Skipped]]] = Lru(
+    ANSWER_BYTES, lambda answer: int(answer[0].nbytes) + 1
+)
+"""By an object that stands for the state, and by the question: the files, and how many others were ruled out."""
 
 
 def keeps(log: TableLog) -> bool:
@@ -41,3 +44,15 @@ def cached_manifest(log: TableLog, version: int, item: ManifestItem) -> CheckedM
         return get_manifest(log, version, item)
     key = (log.url, manifest_key(item.path, version), item.checksum)
     return MANIFESTS.get_or_load(key, lambda: get_manifest(log, version, item))
+
+
+def forget_answers() -> int:
+    """Forget which files questions found. Returns how many answers there were."""
+    return ANSWERS.clear()
+
+
+def forget_manifests(url: str | None = None) -> int:
+    """Forget the manifests of the table at a URL, or of all tables. Returns how many there were."""
+    if url is None:
+        return MANIFESTS.clear()
+    return sum(MANIFESTS.pop(key) for key in MANIFESTS.listed() if key[0] == url)

@@ -34,6 +34,11 @@ class ManifestItem:
     all of them for every few files that are added."""
 
     @property
+    def entries_to_read(self) -> int:
+        """Entries of live files, as far as the state says; all entries where the state does not say."""
+        return self.live_entry_count if 0 <= self.live_entry_count <= self.num_entries else self.num_entries
+
+    @property
     def typed(self) -> bool:
         """Whether the bounds may be compared by type."""
         return self.bounds_order == TYPED

@@ -96,7 +96,7 @@ def _write(at: LogAtVersion, *, compact: bool, is_commit: bool) -> StateWritten 
     if written is None:
         return None
     try:
-        _point_to(log, written.state)
+        point_to(log, written.state)
     except StorageError as error:
         if not is_commit:
             raise
@@ -216,10 +216,11 @@ def repair_pointer(log: TableLog, state: State) -> None:
     """
     hint = read_pointer(log.store)
     if hint is None or hint.version is None or hint.version < state.version:
-        _point_to(log, state)
+        point_to(log, state)
 
 
-def _point_to(log: TableLog, state: State) -> None:
+def point_to(log: TableLog, state: State) -> None:
+    """Make the pointer name a state."""
     write_pointer(
         log.store,
         Pointer(

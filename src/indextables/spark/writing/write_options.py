@@ -5,13 +5,15 @@ partitionBy                its partition columns, when it is created: Spark refu
 partitionOverwriteMode     `dynamic`: overwrite replaces only the partitions that get new rows
 replaceWhere               overwrite replaces the partitions that this SQL selects
 txnAppId, txnVersion       an exactly-once writer and the number of its batch
+ifVersion                  the version that the rows were computed from: rows that changed since are a conflict
+ifChanged                  `error`: rows that change while this overwrite runs are a conflict; `replace`: they are replaced
 spark.indextables.*        the options of the reference page, with the prefix or without it
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from indextables.core.errors import OptionError, TableExists
@@ -19,7 +21,16 @@ from indextables.core.options import Options, split_list
 from indextables.spark.reading.read_options import check_known
 from indextables.table.distributed.write_job import Mode, TxnAction, WriteJob, begin_write
 
-WRITE_OPTIONS: Final = ("path", "partitionBy", "partitionOverwriteMode", "replaceWhere", "txnAppId", "txnVersion")
+WRITE_OPTIONS: Final = (
+    "path",
+    "partitionBy",
+    "partitionOverwriteMode",
+    "replaceWhere",
+    "txnAppId",
+    "txnVersion",
+    "ifVersion",
+    "ifChanged",
+)
 
 
 @dataclass(frozen=True)
@@ -32,10 +43,14 @@ class WriteRequest:
     where: str | None
     txn: TxnAction | None
     options: Options
+    if_version: int | None = None
+    """The version that the rows were computed from, if the caller says so."""
+    if_changed: str | None = None
+    """`error` or `replace`, if the caller says so."""
 
     def begin(self, schema_json: str) -> WriteJob:
         """Look at the table and plan the write of rows with this Spark schema."""
-        return begin_write(
+        job = begin_write(
             self.url,
             schema_json,
             self.options,
@@ -44,6 +59,19 @@ class WriteRequest:
             where=self.where,
             txn=self.txn,
         )
+        return self.depending(job)
+
+    def depending(self, job: WriteJob, read_version: int | None = None) -> WriteJob:
+        """The job, depending on the version that its rows were computed from.
+
+        That is the version that the caller names, the one that was planned on if the caller wants conflicts, or `read_version`,
+        which the query reads, unless the caller wants to replace what changed.
+        """
+        if self.if_version is not None:
+            return job.computed_from(self.if_version)
+        if self.if_changed == "error" and job.metadata.id:
+            return job.computed_from(job.planned_version)
+        return replace(job, read_version=None if self.if_changed == "replace" else read_version)
 
 
 def parse_request(options: Mapping[str, Any], *, overwrite: bool) -> WriteRequest:
@@ -59,6 +87,11 @@ def parse_request(options: Mapping[str, Any], *, overwrite: bool) -> WriteReques
     where = unread.pop("replacewhere", None)
     dynamic = _dynamic(unread.pop("partitionoverwritemode", None))
     txn = _txn(unread.pop("txnappid", None), unread.pop("txnversion", None))
+    if_version, if_changed = _if_version(unread.pop("ifversion", None)), _if_changed(unread.pop("ifchanged", None))
+    if if_changed is not None and (if_version is not None or not overwrite):
+        raise OptionError(
+            f"ifChanged is {if_changed}, which is for overwrites without ifVersion: leave it out, or name no version"
+        )
     if where is not None and not overwrite:
         raise OptionError(
             f"replaceWhere {where!r} says what is overwritten, but this write appends: use mode overwrite"
@@ -67,12 +100,31 @@ def parse_request(options: Mapping[str, Any], *, overwrite: bool) -> WriteReques
         raise OptionError("replaceWhere and partitionOverwriteMode=dynamic both say what is overwritten, keep one")
     check_known(unread, WRITE_OPTIONS, "a write")
     mode: Mode = "append" if not overwrite else "dynamic" if dynamic else "overwrite"
-    return WriteRequest(str(url), mode, _columns(partition_by), where, txn, Options(unread))
+    return WriteRequest(str(url), mode, _columns(partition_by), where, txn, Options(unread), if_version, if_changed)
 
 
 def exists_already(url: str) -> TableExists:
     """The error of a write that wants a new table where there is one."""
     return TableExists(f"there is a table at {url} already: use mode append, overwrite or ignore", url=url)
+
+
+def _if_version(text: Any) -> int | None:
+    if text is None:
+        return None
+    try:
+        number = int(str(text))
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise OptionError(f"ifVersion is {text!r}, expected the number of a version, such as 12")
+    return number
+
+
+def _if_changed(text: Any) -> str | None:
+    said = None if text is None else str(text).strip().lower()
+    if said in (None, "error", "replace"):
+        return said
+    raise OptionError(f"ifChanged is {text!r}, expected error or replace")
 
 
 def _dynamic(text: Any) -> bool:

@@ -26,6 +26,8 @@ class SplitForm:
     """Columns that have minima and maxima; None: all columns."""
     stats_length: int | None = None
     """Characters that texts among minima and maxima are cut to; None: texts are not cut."""
+    table_schema: str = ""
+    """Spark's JSON of the table's columns, if some of them are partition columns."""
 
     @cached_property
     def schema_json(self) -> str:

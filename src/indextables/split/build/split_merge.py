@@ -60,6 +60,10 @@ class PartSizes:
 _GOOD_PIECE: Final = 200_000
 """Rows of a piece that is indexed anew, at most, so that several are indexed at the same time."""
 
+_MOST_INHERITED: Final = 4_096
+"""Numbers of sources in a footer up to which those of earlier merges are kept: 32 KB. The splits of earlier merges are purged
+before those of later ones, so that only the latest matter."""
+
 PART_SIZES: Final = PartSizes()
 """The sizes that every merge has, unless its target says otherwise."""
 
@@ -172,6 +176,7 @@ def _indexed_anew(directory: Path, sources: Sequence[SplitReader], target: Targe
         created_ms=target.created_ms,
         source=target.source,
         num_merge_ops=_merge_ops(sources),
+        merged_from=merged_from(sources),
     )
     wanted = sum(source.footer.rows for source in sources)
     if local.sealed.footer.rows != wanted:
@@ -325,7 +330,17 @@ def _facts(
         inexact=tuple(sorted({column for footer in footers for column in footer.inexact})),
         sources=tuple(_placed(pieces)),
         in_row_order=built.in_row_order,
+        merged_from=merged_from(sources),
+        table_schema=target.form.table_schema,
     )
+
+
+def merged_from(sources: Sequence[SplitReader]) -> tuple[int, ...]:
+    """The numbers of the sources, and of as many of their own sources as a footer has room for."""
+    direct = dict.fromkeys(part.source for source in sources for part in source.footer.sources)
+    older = dict.fromkeys(number for source in sources for number in source.footer.merged_from)
+    room = max(_MOST_INHERITED - len(direct), 0)
+    return (*direct, *itertools.islice((number for number in older if number not in direct), room))
 
 
 def _merge_ops(sources: Sequence[SplitReader]) -> int:

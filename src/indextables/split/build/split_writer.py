@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 
 from indextables._version import __version__
@@ -62,6 +63,7 @@ def write_split(
     created_ms: int,
     source: int | None = None,
     num_merge_ops: int = 0,
+    merged_from: tuple[int, ...] = (),
 ) -> LocalSplit:
     """Write rows of the form's schema to a new file in `directory`, which is made.
 
@@ -79,7 +81,8 @@ def write_split(
         parts = write_rows(work / "rows", form.schema, _passing(batches, statistics, builder))
         built = builder.finish()
         builder = None
-        facts = _facts(form, partition_values, statistics, parts, built, source, created_ms, num_merge_ops)
+        facts = _facts(form, partition_values, statistics, parts, built, source, created_ms)
+        facts = msgspec.structs.replace(facts, num_merge_ops=num_merge_ops, merged_from=merged_from)
         out = directory / f"{name}.split"
         sealed = write_bundle(out, parts, built.files, facts)
     except OSError as error:
@@ -108,7 +111,6 @@ def _facts(
     built: BuiltIndex,
     source: int,
     created_ms: int,
-    num_merge_ops: int,
 ) -> Facts:
     summary = statistics.finish()
     stored = sum(part.rows for part in parts)
@@ -125,13 +127,13 @@ def _facts(
         distinct=summary.distinct,
         uncompressed_bytes=summary.uncompressed_bytes,
         time_range=summary.time_range,
-        num_merge_ops=num_merge_ops,
         created_ms=created_ms,
         created_by=CREATED_BY,
         engines=engines(),
         inexact=tuple(sorted(built.inexact)),
         sources=(Source(source, 0, summary.rows),),
         in_row_order=built.in_row_order,
+        table_schema=form.table_schema,
     )
 
 

@@ -111,6 +111,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     sources: tuple[Source, ...] = ()
     in_row_order: bool = False
     """Whether the documents of the index come in the order of rows. Releases that do not know the field write False."""
+    merged_from: tuple[int, ...] = ()
+    """Of a merge result, the numbers of its sources, and of the sources of these: a log that is rebuilt from footers does not
+    count the rows of a source twice. Older releases do not write the field."""
+    table_schema: str = ""
+    """Of a partitioned table, Spark's JSON of all its columns: the types of partition columns stand nowhere else in a split.
+    Older releases do not write the field."""
 
 
 class Footer(Facts, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

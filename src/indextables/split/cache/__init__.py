@@ -6,10 +6,10 @@ options ──cache_location──▶ IndexCache ──acquire──▶ Lease(di
 ├─▶ an entry on disk: locked, checked, leased
 └─▶ fetched into a room, verified, renamed to an entry; the oldest entries leave
 
-index_cache.py       `IndexCache`: acquire, prewarm, flush, statistics
+index_cache.py       `IndexCache`: acquire, prewarm, flush, contents, statistics
 cache_location.py    options → the `IndexCache` of this process
 lease.py             `Lease`, and what this process holds; one thread at a time fetches a split
-cache_results.py     `CacheStatistics`, `WarmUp`, `Prewarmed`
+cache_results.py     `CacheStatistics`, `CacheContents`, `WarmUp`, `Prewarmed`
 cache_directory.py   `CacheDisk`: rooms, entries and their way from one to the other
 eviction.py          which entries leave when space is needed
 cache_layout.py      the directories, and listings of them

@@ -132,6 +132,13 @@ class CacheDisk:
         """Every entry, least recently used first."""
         return self._layout.listing()[0]
 
+    def count_files(self, name: str) -> int:
+        """Files of the index that an entry holds; 0 where the entry is gone."""
+        try:
+            return sum(file != LEASE for file in os.listdir(self.entry(name)))  # noqa: PTH208 - names are enough
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+
     def sweep(self) -> None:
         """Remove the rooms and lock files of processes that died."""
         with self._gate.closed() as leaving:

@@ -33,6 +33,12 @@ def open_cache(options: Options) -> IndexCache:
         return _open(Path(tempfile.gettempdir()) / f"indextables-{os.geteuid()}", max_bytes)
 
 
+def opened_caches() -> list[IndexCache]:
+    """The caches that this process has opened so far."""
+    caches = _CACHES.value
+    return [cache for cache in map(caches.get, caches.listed()) if cache is not None]
+
+
 @lru_cache(maxsize=16)
 def _fixed(directory: str) -> Path:
     """Every question asks for it, and making a path takes longer than some answers."""

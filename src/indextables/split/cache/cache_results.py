@@ -1,9 +1,9 @@
-"""What the disk cache is told and answers: a split to prewarm, what prewarming did, and the counts of a process."""
+"""What the disk cache is told and answers: a split to prewarm, what prewarming did, what lies on disk, and counts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from indextables.split.bundle.footer import Region
 from indextables.split.cache.cache_entry import CacheKey, Fetch
@@ -43,6 +43,20 @@ class WarmUp:
     regions: Sequence[Region]
     fetch: Fetch
     tails: Sequence[Region] = ()
+    positions: bool = True
+    """Whether the positions of words are wanted, too. Only phrases need them."""
+
+
+@dataclass(frozen=True)
+class CacheContents:
+    """What lies in a cache on disk now."""
+
+    enabled: bool
+    """False where nothing is kept: `cache.disk.enabled` is off."""
+    splits: int = 0
+    files: int = 0
+    bytes: int = 0
+    max_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,3 +66,17 @@ class Prewarmed:
     fetched: int
     present: int
     left_out: int
+    segments: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """The segments that were asked for, by their first names: `TERM_DICT`, `POSTINGS` …"""
+    fields: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
+    """The columns that were asked for; None for all. Index files hold all columns, so that all come."""
+    skipped_fields: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Columns that were asked for and that the table does not have."""
+    duration_ms: int = field(default=0, compare=False, repr=False)
+    job_id: str | None = field(default=None, compare=False, repr=False)
+    """The job among the jobs of this process."""
+
+    @property
+    def splits(self) -> int:
+        """Splits that are ready now."""
+        return self.fetched + self.present

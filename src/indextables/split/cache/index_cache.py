@@ -20,7 +20,7 @@ import errno
 import os
 import tempfile
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -43,7 +43,7 @@ from indextables.split.cache.cache_entry import (
     verify_files,
     write_files,
 )
-from indextables.split.cache.cache_results import CacheStatistics, Prewarmed, WarmUp
+from indextables.split.cache.cache_results import CacheContents, CacheStatistics, Prewarmed, WarmUp
 from indextables.split.cache.file_lock import is_at, poll, try_lock
 from indextables.split.cache.lease import Held, Lease, Turns
 from indextables.split.cache.lease_file import LEASE, is_verified, mark_used, mark_verified, release_fetching
@@ -99,10 +99,7 @@ class IndexCache:
         `without_positions` only those are fetched of the files they belong to, where that saves enough to be worth it.
         Raises CorruptSplit, SplitError when there is no space anywhere, and whatever `fetch` raises.
         """
-        full = Wanted.full(key, regions)
-        sparse = Wanted.without_positions(key, regions, tails) if tails else None
-        if sparse is not None and full.bytes - sparse.bytes < self._sparse_from:
-            sparse = None
+        full, sparse = self._wanted(key, regions, tails)
         request = _Request((full,), full, fetch, sparse)
         if without_positions and sparse is not None:
             request = _Request((full, sparse), sparse, fetch, None)
@@ -115,20 +112,43 @@ class IndexCache:
             except FetchFailed as failed:
                 raise failed.error from failed.error.__cause__
 
-    def prewarm(self, splits: Iterable[WarmUp], *, workers: Workers = IO, limit: int | None = None) -> Prewarmed:
-        """Fetch splits that are not there yet, at most `limit` at a time, and no more than the cache can hold."""
+    def prewarm(
+        self,
+        splits: Iterable[WarmUp],
+        *,
+        workers: Workers = IO,
+        limit: int | None = None,
+        each: Callable[[], None] | None = None,
+    ) -> Prewarmed:
+        """Fetch splits that are not there yet, at most `limit` at a time, and no more than the cache can hold.
+
+        `each` is called after each split that is there now, from any thread.
+        """
         budget = self._disk.max_bytes if self._disk is not None else 0
         chosen: list[WarmUp] = []
         left_out = 0
         for split in splits:
-            size = sum(region.size for region in split.regions)
+            size = self.bytes_needed(split)
             if size <= budget:
                 budget -= size
                 chosen.append(split)
             else:
                 left_out += 1
-        fetched = sum(workers.together([partial(_warm, self, split) for split in chosen], limit=limit))
+        fetched = sum(workers.together([partial(_warm, self, split, each) for split in chosen], limit=limit))
         return Prewarmed(fetched, len(chosen) - fetched, left_out)
+
+    def bytes_needed(self, split: WarmUp) -> int:
+        """Bytes of local disk that the files of a split take, without positions where those are not wanted."""
+        full, sparse = self._wanted(split.key, split.regions, split.tails)
+        return full.bytes if split.positions or sparse is None else sparse.bytes
+
+    def _wanted(
+        self, key: CacheKey, regions: Sequence[Region], tails: Sequence[Region]
+    ) -> tuple[Wanted, Wanted | None]:
+        """The entry with all files, and the one without positions; None where that would save too little."""
+        full = Wanted.full(key, regions)
+        sparse = Wanted.without_positions(key, regions, tails) if tails else None
+        return full, None if sparse is not None and full.bytes - sparse.bytes < self._sparse_from else sparse
 
     def flush(self, table: str | None = None) -> tuple[int, int]:
         """Delete the entries of one table, or all. Returns how many went, and how many stayed because they are in use."""
@@ -139,10 +159,27 @@ class IndexCache:
         gone = len(self._disk.drop(names)) if names else 0
         return gone, len(names) - gone
 
+    def contents(self) -> CacheContents:
+        """What lies on disk now, whichever process put it there."""
+        if self._disk is None:
+            return CacheContents(enabled=False)
+        listing = self._disk.listing()
+        return CacheContents(
+            enabled=True,
+            splits=len(listing),
+            files=sum(self._disk.count_files(entry.name) for entry in listing),
+            bytes=sum(entry.bytes for entry in listing),
+            max_bytes=self._disk.max_bytes,
+        )
+
+    def counts(self) -> CacheStatistics:
+        """Counts of this process, without a look at the disk."""
+        with self._mutex:
+            return self._counts
+
     def statistics(self) -> CacheStatistics:
         """Counts of this process, and a listing of the disk."""
-        with self._mutex:
-            counts = self._counts
+        counts = self.counts()
         if self._disk is None:
             return counts
         listing = self._disk.listing()
@@ -343,7 +380,7 @@ def _is_intact(path: Path, lock: int, wanted: Wanted, boot: str) -> bool:
     return True
 
 
-def _warm(cache: IndexCache, split: WarmUp) -> int:
+def _warm(cache: IndexCache, split: WarmUp, each: Callable[[], None] | None) -> int:
     """Fetch one split that is not there yet. Returns 1 if it was fetched, else 0."""
     fetched = []
 
@@ -351,7 +388,10 @@ def _warm(cache: IndexCache, split: WarmUp) -> int:
         fetched.append(regions)
         return split.fetch(regions)
 
-    cache.acquire(split.key, split.regions, fetch, tails=split.tails).release()
+    without = not split.positions
+    cache.acquire(split.key, split.regions, fetch, tails=split.tails, without_positions=without).release()
+    if each is not None:
+        each()
     return 1 if fetched else 0
 
 

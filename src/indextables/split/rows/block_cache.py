@@ -49,6 +49,15 @@ class Blocks:
         if _size(block) <= self._bounds[1] and mark not in self._blocks:
             self._blocks.put(mark, block)
 
+    def clear(self) -> int:
+        """Forget all blocks. Returns how many there were."""
+        return self._blocks.clear()
+
+    @property
+    def asked(self) -> tuple[int, int]:
+        """How often a block was found here, and how often it was not."""
+        return self._blocks.asked
+
     def ask_for(self, mark: Hashable) -> None:
         """Note that a block would have been of use."""
         self._asked_for.put(mark, True)

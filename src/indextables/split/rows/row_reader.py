@@ -13,6 +13,7 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import perf_counter_ns
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow as pa
 from indextables.core.arrow_values import array_of_numbers, columns_of_rows
 from indextables.core.errors import CorruptSplit, SchemaError, SplitError
 from indextables.core.predicate import Constant, Predicate, columns_of, evaluate
+from indextables.core.profiler import PROFILER
 from indextables.core.types import spark_json_to_arrow
 from indextables.split.bundle.bundle_reader import Pages
 from indextables.split.bundle.footer import Footer, Part
@@ -124,6 +126,11 @@ class Rows:
 
     def __len__(self) -> int:
         return self._rows
+
+    def open(self) -> None:
+        """Open every row file, whose layout then stays in memory. No row is read."""
+        for number in range(len(self._parts)):
+            self._opened(number)
 
     def take(self, indices: Any, columns: Sequence[str]) -> pa.Table:
         """The rows with these numbers (a numpy or Arrow array of integers, strictly increasing), in their order."""
@@ -326,7 +333,10 @@ class Rows:
         with self._lock:
             file = self._files.get(number)
             if file is None:
+                began = perf_counter_ns() if PROFILER.enabled else 0
                 file = self._files[number] = self._open(number, self._parts[number])
+                if began:
+                    PROFILER.add("open rows", "open", began)
             return file
 
     def _open(self, number: int, part: Part) -> Any:

@@ -29,6 +29,9 @@ class RowSource(Protocol):
     def __len__(self) -> int:
         """The number of rows."""
 
+    def open(self) -> None:
+        """Open the files of the rows, so that the first question finds their layout in memory. No row is read."""
+
     def take(self, indices: Any, columns: Sequence[str]) -> pa.Table:
         """The rows with these numbers, in their order."""
 

@@ -28,6 +28,11 @@ def segment_cache(*, mapped: bool = False) -> Any:
     return _SEGMENTS.value.get_or_load("mapped" if mapped else "read", lambda: vx.SegmentCache(most))
 
 
+def forget_segments() -> int:
+    """Forget the caches. Files that are open keep theirs until they are closed. Returns how many caches there were."""
+    return _SEGMENTS.value.clear()
+
+
 def is_aligned(part: Part) -> bool:
     """Whether Vortex uses the bytes of a file inside of a bundle where they lie in a map."""
     return part.offset % _ALIGNED == 0
@@ -38,4 +43,4 @@ _SEGMENTS: Final[ProcessLocal[Lru[str, Any]]] = ProcessLocal(partial(Lru, 2))
 a thread of the parent may hold a lock inside of the parent's caches.
 """
 
-__all__ = ["is_aligned", "segment_cache"]
+__all__ = ["forget_segments", "is_aligned", "segment_cache"]

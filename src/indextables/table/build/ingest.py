@@ -9,6 +9,7 @@ says for certain that nothing was committed does.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -28,13 +29,18 @@ def ingest(
     *,
     parameters: dict[str, Any],
     replaced: Replace | None = None,
+    computed_from_all: bool = False,
     progress: Watcher | None = None,
 ) -> Committed:
-    """Write batches of the table's schema and commit them. Without rows and without `replaced` nothing is committed."""
+    """Write batches of the table's schema and commit them. Without rows and without `replaced` nothing is committed.
+
+    With `computed_from_all` the rows were computed from all rows at the handle's version: a change of any is a conflict.
+    """
     handle.require_writable("writing")
     uploads, directories = Uploads(handle.log), Directories(handle.log)
+    change = Change(replace=replaced, computed_from_all=computed_from_all)
     try:
-        return _written(handle, batches, uploads, replaced, parameters, progress)
+        return _written(handle, batches, uploads, change, parameters, progress)
     except BaseException:
         if directories.root_is_new:  # the table was removed from the disk, and the uploads made its directory again
             directories.remove(uploads.names)
@@ -45,7 +51,7 @@ def _written(
     handle: TableHandle,
     batches: Iterable[pa.RecordBatch],
     uploads: Uploads,
-    replaced: Replace | None,
+    change: Change,
     parameters: dict[str, Any],
     progress: Watcher | None,
 ) -> Committed:
@@ -54,9 +60,8 @@ def _written(
     except BaseException:
         uploads.discard()
         raise
-    if not adds and replaced is None:
+    if not adds and change.replace is None:
         return Committed(handle.snapshot, "", written=False, reason="the data has no rows", metrics={})
-    change = Change(adds=tuple(adds), replace=replaced)
-    done = commit_uploads(handle, change, uploads, operation="WRITE", parameters=parameters)
+    done = commit_uploads(handle, replace(change, adds=tuple(adds)), uploads, operation="WRITE", parameters=parameters)
     uploads.discard(keep=[add.path for add in adds] if done.written else ())
     return done

@@ -16,6 +16,7 @@ from indextables.table.handle import TableHandle
 from indextables.table.open_log import open_log
 from indextables.table.open_table import open_table_of, pin_version
 from indextables.table.read.prewarm import prewarm_files
+from indextables.table.read.prewarm_choice import DEFAULT_CHOICE, PrewarmChoice, choose
 from indextables.table.read.request import make_request, plan_read
 
 
@@ -32,21 +33,26 @@ class PrewarmTask:
     """The table without its files."""
     files: bytes
     """The log's entries of the splits, `packed`."""
+    choice: PrewarmChoice = DEFAULT_CHOICE
+    """What is to come of each split."""
 
     def run(self, begin: float) -> tuple[str, Prewarmed]:
         """Fetch what this machine lacks, beginning at a share (0 to 1) of the splits. Its name, and what was done."""
         room = self.head.options[opt.CACHE_DISK_MAX_BYTES]
-        return socket.gethostname(), prewarm_files(self.head, unpacked(self.files), begin, room)
+        return socket.gethostname(), prewarm_files(self.head, unpacked(self.files), begin, room, self.choice)
 
 
-def plan_prewarm(url: str, options: Options, where: Any = None) -> PrewarmTask | None:
+def plan_prewarm(
+    url: str, options: Options, where: Any = None, segments: Any = None, fields: Any = None
+) -> PrewarmTask | None:
     """The task that every processor runs; None where there is nothing to fetch.
 
-    Raises TableNotFound, PredicateError, ForeignTable.
+    Raises TableNotFound, PredicateError, ForeignTable, and OptionError or SchemaError for `segments` and `fields`.
     """
     handle = pin_version(url, options)
+    choice = choose(handle.schema, options, segments, fields)
     files = plan_read(handle, make_request(handle, "reading", columns=(), where=where)).files
-    return PrewarmTask(handle.without_files(), packed(files)) if files.num_rows else None
+    return PrewarmTask(handle.without_files(), packed(files), choice) if files.num_rows else None
 
 
 __all__ = ["Checkpointed", "PrewarmTask", "Prewarmed", "compact_by", "plan_prewarm"]

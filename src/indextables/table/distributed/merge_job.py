@@ -11,6 +11,7 @@ or half, leaves a file that no version names and nothing else, and a batch that 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from indextables.core.errors import IndexTablesError
 from indextables.core.options import Options
+from indextables.core.runtime.jobs import JOBS, RunningJob
 from indextables.table.build.job_group import JobGroup, scratch
 from indextables.table.build.uploads import Uploads
 from indextables.table.distributed.write_job import may_pass
@@ -74,13 +76,28 @@ class MergeJob:
         self.tasks = [MergeTask(head, _with_own_files(group)) for group in groups]
         self.sources = sum(group.files.num_rows for group in groups)
         """Splits that the merge would replace."""
+        self._job: RunningJob | None = None
 
     def begin(self) -> float:
-        """Now, for `commit`: to be asked before tasks are handed out."""
+        """Now, for `commit`: to be asked before tasks are handed out. The first time, the merge becomes a job of this process."""
+        if self._job is None:
+            self._job = JOBS.value.begin("merge", self._log.url, total=len(self.tasks))
+            weakref.finalize(self, self._job.end, "the merge was given up before all of its tasks were done")
         return self._log.clock.boot()
 
     def commit(self, answers: Sequence[MergeAnswer], began: float) -> None:
         """Commit what these tasks built since `began`. The first error of a task is raised after what the others built is in."""
+        try:
+            self._commit(answers, began)
+        except BaseException as error:
+            if self._job is not None:
+                self._job.end(str(error) or type(error).__name__)
+            raise
+        if self._job is not None:
+            self._job.advance(len(answers))
+            self._job.end_batch()
+
+    def _commit(self, answers: Sequence[MergeAnswer], began: float) -> None:
         self._merge.uploads = Uploads(self._log, [key for answer in answers for key in answer.keys], began)
         try:
             self._merge.commit([answer.group for answer in answers if answer.group is not None])
@@ -94,7 +111,10 @@ class MergeJob:
 
     def finish(self) -> Merged:
         """What all commits did."""
-        return self._merge.finish().merged
+        merged = self._merge.finish().merged
+        if self._job is not None:
+            self._job.end()
+        return merged
 
 
 def begin_merge(url: str, options: Options, limits: Limits, where: str | None = None) -> MergeJob:

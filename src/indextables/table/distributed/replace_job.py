@@ -37,7 +37,8 @@ def begin_replace(
     schema_string = as_nullable(schema_json) if nullable else schema_json
     after = new_table(log, schema_string, partition_by, properties or {})
     old, new = before.snapshot.metadata, after.snapshot.metadata
-    return WriteJob(log, task_plan(after), "overwrite", old, None, None, began, renewed=_difference(old, new))
+    plan, renewed, version = task_plan(after), _difference(old, new), before.version
+    return WriteJob(log, plan, "overwrite", old, None, None, began, renewed=renewed, planned_version=version)
 
 
 def _difference(old: MetadataAction, new: MetadataAction) -> MetadataUpdate | None:

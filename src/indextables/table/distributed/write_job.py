@@ -35,6 +35,7 @@ from indextables.core.errors import (
     TableExists,
     TableNotFound,
     TableReplaced,
+    VersionNotFound,
 )
 from indextables.core.options import Options
 from indextables.core.predicate import Predicate, to_sql
@@ -100,12 +101,24 @@ class WriteJob:
     renewed: MetadataUpdate | None = None
     """The columns and properties that the commit gives the table, if the write replaces the table and not its rows alone."""
     read_version: int | None = None
-    """The version of the table that the new rows were computed from, if they replace rows of the same table: a commit by others
-    to what is replaced is then a conflict."""
+    """The version of the table that the new rows were computed from, if they were: a commit by others to what is replaced is then
+    a conflict, and for rows that are appended a commit by others to any rows."""
+    planned_version: int = 0
+    """The version of the table that the write was planned on."""
     upload_prefix: str = ""
     """What the names of all uploads of this write begin with, if the table is still to be created."""
     directories_before: Directories | None = None
     """The directories that existed before the first upload, if the table is still to be created."""
+
+    def computed_from(self, version: int) -> WriteJob:
+        """The same write, of rows that were computed from a version of the table. Raises VersionNotFound without a table."""
+        if not self.metadata.id:
+            raise VersionNotFound(
+                f"there is no table at {self.log.url} yet, so it has no version {version}: leave the version out",
+                url=self.log.url,
+                version=version,
+            )
+        return replace(self, read_version=version)
 
     def build(self, batches: Iterable[pa.RecordBatch]) -> Built:
         """Turn rows into splits in the store. Raises what may be better the next time, after taking back its uploads."""
@@ -206,7 +219,10 @@ class WriteJob:
             replaced = Replace(partitions, self.read_version is not None)
         if not adds and replaced is None and self.txn is None:
             return None
-        return Change(adds=tuple(adds), replace=replaced, metadata=self.renewed, txn=self.txn)
+        appended = self.mode == "append" and self.read_version is not None
+        return Change(
+            adds=tuple(adds), replace=replaced, metadata=self.renewed, txn=self.txn, computed_from_all=appended
+        )
 
     def _parameters(self) -> dict[str, Any]:
         parameters = {"mode": _NAMES[self.mode]}
@@ -254,6 +270,7 @@ def begin_write(
     plan = task_plan(handle)
     metadata = handle.snapshot.metadata
     job = WriteJob(log, plan, mode, metadata, selected, txn, began, _written_already(handle, txn))
+    job = replace(job, planned_version=handle.version)
     if metadata.id:
         return job
     prefix = log.clock.uuid().replace("-", "")[:16]  # longer than what comes before the first dash in other names

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.errors import ChangesGone
-from indextables.core.values import column_from_text, is_text
 from indextables.log.file_entries import FILE_SCHEMA
 from indextables.log.history import HISTORY_SCHEMA, read_changes, read_history
 from indextables.table.handle import TableHandle
+from indextables.table.maintain.list_partitions import partitions_table
 
 _FILES: Final = [name for name in FILE_SCHEMA.names if name != "docMappingJson"]
 """The columns of `n.files`. The text of a mapping is the same in every row and may have megabytes."""
@@ -30,21 +30,7 @@ _CHANGES: Final = pa.schema(
 
 def partition_values(handle: TableHandle) -> pa.Table:
     """The partitions of a table that have files, a row each, in the order of their values, with files, rows and bytes."""
-    files = handle.files()
-    columns = {name: _typed(files, name, handle.schema.field(name).type) for name in handle.partition_columns}
-    facts = {"files": pa.repeat(1, files.num_rows), "rows": files.column("numRecords"), "bytes": files.column("size")}
-    names = [f"p{number}" for number in range(len(columns))]
-    wide = pa.table([*columns.values(), *facts.values()], names=[*names, *facts])
-    sums = wide.group_by(names, use_threads=False).aggregate([(fact, "sum") for fact in facts])
-    if names:
-        sums = sums.sort_by([(name, "ascending") for name in names])
-    shown = [sums.column(name) for name in names] + [sums.column(f"{fact}_sum").cast(pa.int64()) for fact in facts]
-    return pa.table(shown, names=[*columns, *facts])
-
-
-def _typed(files: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
-    texts = pc.map_lookup(files.column("partitionValues").combine_chunks(), name, "last").cast(pa.string())
-    return texts if is_text(kind) else column_from_text(texts, kind)
+    return partitions_table(handle).select(range(len(handle.partition_columns) + 3))
 
 
 def described_columns(which: str, handle: TableHandle) -> pa.Schema:

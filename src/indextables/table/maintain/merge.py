@@ -10,6 +10,7 @@ note in the log that keeps it out for a day, and its group goes on without it.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +18,9 @@ from pathlib import Path
 
 from indextables.core import options as opt
 from indextables.core.errors import CorruptLog
+from indextables.core.metrics import METRICS
 from indextables.core.predicate import Predicate
+from indextables.core.runtime.jobs import JOBS, RunningJob
 from indextables.log.actions import AddAction
 from indextables.log.commit import Committed
 from indextables.log.conflicts import Change, Rewrite
@@ -119,32 +122,47 @@ class Merge:
         self._committed: list[tuple[MergedGroup, AddAction]] = []
         self._overtaken = 0
         self._skipped: dict[str, str] = {}
+        self._began = time.perf_counter()
 
     def run(self, groups: Sequence[Group]) -> MergeResult:
         """Merge all of them in this process."""
         self._progress = ProgressCounter(self._watcher, rows_total=sum(group.rows for group in groups))
         threads = self._log.options[opt.INDEX_WRITER_THREADS]
+        with JOBS.value.begin(
+            "merge", self._handle.url, total=len(groups), total_batches=-(-len(groups) // threads)
+        ) as job:
+            self._build_all(groups, threads, job)
+            return self.finish()
+
+    def _build_all(self, groups: Sequence[Group], threads: int, job: RunningJob) -> None:
+        """Build all groups, as many at a time as there are threads, and commit about once a minute."""
         jobs = JobGroup(self._log.workers, threads)
         finished_groups: list[MergedGroup] = []
         began = self._log.clock.boot()
         for start in range(0, len(groups), threads):
             try:
                 calls = [partial(self.build, group, jobs) for group in groups[start : start + threads]]
-                finished_groups += jobs.together(calls)
+                built = jobs.together(calls)
+                job.advance(len(built))
+                finished_groups += built
                 last = start + threads >= len(groups)
                 if last or self._log.clock.boot() - began >= _COMMIT_EVERY_SECONDS:
                     self.commit(finished_groups)
                     finished_groups, began = [], self._log.clock.boot()
+                job.end_batch()
             except BaseException:
                 self.uploads.discard()  # those of a commit that began are no longer among them
                 raise
-        return self.finish()
 
     def finish(self) -> MergeResult:
         """The table after all commits, and what they did."""
         if self._committed:
             self._handle = after_merge(self._handle)
-        return MergeResult(self._handle, self._summary())
+        merged = self._summary()
+        METRICS.observe("indextables.merge.duration_ms", (time.perf_counter() - self._began) * 1000.0)
+        for name in ("sources", "results", "rows", "bytes_before", "bytes_after", "overtaken"):
+            METRICS.observe(f"indextables.merge.{name}", getattr(merged, name))
+        return MergeResult(self._handle, merged)
 
     def build(self, group: Group, jobs: JobGroup) -> MergedGroup:
         """Merge a group, without the sources that cannot be."""

@@ -75,7 +75,7 @@ def merge_after_write(before: int, handle: TableHandle, every: int) -> None:
 def _merge(handle: TableHandle) -> None:
     try:
         after = handle.refreshed()
-        groups = _groups(after)
+        groups = groups_of_like_size(after)
         if groups:
             with scratch("merge") as directory:
                 done = Merge(after, directory).run(groups).merged
@@ -86,12 +86,12 @@ def _merge(handle: TableHandle) -> None:
         _RUNNING.value.end(handle.url)
 
 
-def _groups(handle: TableHandle) -> list[Group]:
-    """The groups of splits of like size that should become one."""
+def groups_of_like_size(handle: TableHandle) -> list[Group]:
+    """The groups of splits of like size that should become one: `mergeOnWrite.minSplits` or more of them in each."""
     handle.require_writable("merging")
     files = without_cooldown(handle.files(), handle.snapshot, handle.log.clock.wall_ms(), "merge")
     least = handle.options[opt.MERGE_ON_WRITE_MIN_SPLITS]
     return plan_tiers(files, handle.partition_columns, merge_limits(handle.options), least)
 
 
-__all__ = ["merge_after_write"]
+__all__ = ["groups_of_like_size", "merge_after_write"]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from time import perf_counter_ns
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ import pyarrow as pa
 from indextables.core.aggregate import Aggregate
 from indextables.core.errors import OptionError, SchemaError
 from indextables.core.predicate import Predicate, all_of, has_search
+from indextables.core.profiler import PROFILER
 from indextables.core.row_order import SortKey, is_sortable
 from indextables.split.query.condition import Condition
 from indextables.table.arguments import parse_where, row_limit
@@ -112,6 +114,7 @@ def make_request(
     `doing` names the verb for ForeignTable; None where the log alone may answer. Raises SchemaError, PredicateError, QueryError,
     OptionError, ForeignTable.
     """
+    began = perf_counter_ns() if PROFILER.enabled else 0
     if limit is not None and (type(limit) is not int or limit < 0):
         limit = row_limit("limit", limit)
     if offset:
@@ -132,6 +135,8 @@ def make_request(
     request = ReadRequest(names, where, query, score, texts, order, offset, limit, aggregate, files)
     if score or texts or order is not None or (aggregate is not None and (limit is not None or offset)):
         _check_combination(request, handle.schema)
+    if began:
+        PROFILER.add("parse", "plan", began)
     return request
 
 
@@ -188,7 +193,11 @@ def plan_read(handle: TableHandle, request: ReadRequest) -> ReadPlan:
         return ReadPlan(request, handle, request.files)
     if request.last == 0:
         return ReadPlan(request, handle, handle.files().slice(0, 0))
-    return ReadPlan(request, handle, handle.files(pruning_predicate(handle, request)))
+    began = perf_counter_ns() if PROFILER.enabled else 0
+    files = handle.files(pruning_predicate(handle, request))
+    if began:
+        PROFILER.add("prune", "plan", began)
+    return ReadPlan(request, handle, files)
 
 
 def bound_query(handle: TableHandle, text: str) -> BoundQuery:

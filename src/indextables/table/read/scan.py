@@ -6,12 +6,14 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from time import perf_counter
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from indextables.core.errors import SplitError, StorageError
+from indextables.core.metrics import METRICS
 from indextables.core.predicate import TRUE, Predicate
 from indextables.core.runtime.ordered_streams import Start, in_order
 from indextables.split.plan.access import RowNumbers
@@ -72,7 +74,20 @@ def scan(handle: TableHandle, request: ReadRequest) -> pa.RecordBatchReader:
         budget=_AHEAD_BYTES,
         patience=SERIAL_BUDGET_S if filtered else 0.0,
     )
-    return pa.RecordBatchReader.from_batches(schema, rows_between(batches, request.offset, request.limit))
+    rows = rows_between(batches, request.offset, request.limit)
+    return pa.RecordBatchReader.from_batches(schema, _measured(rows))
+
+
+def _measured(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches; once there are no more, or nobody wants more, their rows and the time since the first was asked for."""
+    rows, began = 0, perf_counter()
+    try:
+        for batch in batches:
+            rows += batch.num_rows
+            yield batch
+    finally:
+        METRICS.observe("indextables.scan.duration_ms", (perf_counter() - began) * 1000.0)
+        METRICS.observe("indextables.scan.rows", rows)
 
 
 def _starts(

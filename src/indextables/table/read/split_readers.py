@@ -62,6 +62,16 @@ class _Readers:
 _READERS: Final[ProcessLocal[_Readers]] = ProcessLocal(_Readers)
 
 
+def forget_readers() -> int:
+    """Forget the readers that are kept, with the footers and facts that they remember. Returns how many there were.
+
+    Safe while other threads read: who has a reader keeps the reader.
+    """
+    gone = len(_READERS.value.by_entry)
+    _READERS.renew()
+    return gone
+
+
 def split_readers(handle: TableHandle, files: pa.Table) -> Iterator[SplitReader]:
     """A reader for each of the files, in their order. Raises CorruptLog for a partition value that its column cannot hold.
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from indextables.core import options as opt
 from indextables.core.errors import SchemaError
+from indextables.core.schema_text import Declared, read_schema
 from indextables.core.types import arrow_to_spark_json, spark_json_to_arrow, validate_schema
 from indextables.log.actions import Actions, MetadataAction
 from indextables.log.create_log import create_log
@@ -54,11 +55,12 @@ class Plan:
 
 def plan_table(log: TableLog, schema: pa.Schema | str, partition_by: Sequence[str]) -> Plan:
     """A new table with this schema, and with the table options that the caller set: those about indexing must fit it."""
-    arrow = as_arrow(schema)
+    declared = _declared(schema)
+    arrow = declared.schema
     if isinstance(partition_by, str):
         raise SchemaError(f"partition_by must be a list of column names, not the text {partition_by!r}")
     validate_schema(arrow, partition_by)
-    schema_string, configuration = arrow_to_spark_json(arrow), opt.table_options(log.options)
+    schema_string, configuration = arrow_to_spark_json(arrow), opt.table_options(log.options, text=declared.text)
     check_usable(spark_json_to_arrow(schema_string), partition_by, configuration)
     return Plan(log, schema_string, tuple(partition_by), dict(configuration))
 
@@ -68,10 +70,12 @@ def create_table(log: TableLog, schema: pa.Schema | str, partition_by: Sequence[
     return plan_table(log, schema, partition_by).carry_out()
 
 
-def as_arrow(schema: pa.Schema | str) -> pa.Schema:
-    """The schema as Arrow, from Arrow or from Spark's JSON."""
+def _declared(schema: pa.Schema | str) -> Declared:
+    """The columns, and those to index word by word, from Arrow, from Spark's JSON or from text such as `id long, m text`."""
     if isinstance(schema, str):
-        return spark_json_to_arrow(schema)
+        return read_schema(schema)
     if isinstance(schema, pa.Schema):
-        return schema
-    raise SchemaError(f"a schema is a pyarrow.Schema or Spark's JSON text, not {type(schema).__name__}")
+        return Declared(schema)
+    raise SchemaError(
+        f"a schema is a pyarrow.Schema, Spark's JSON, or text such as 'id long, m text', not {type(schema).__name__}"
+    )

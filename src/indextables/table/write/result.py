@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from indextables.log.commit import Committed
 
@@ -17,6 +19,19 @@ class Commit:
     metrics: dict[str, int] = field(default_factory=dict)
     written: bool = True
     reason: str = ""
+
+
+def _figure(name: str) -> Callable[[Commit], float]:
+    return lambda done: done.metrics.get(name, 0)
+
+
+WRITTEN: Final[dict[str, Callable[[Any], float]]] = {
+    "rows": _figure("numAddedRecords"),
+    "bytes": _figure("numAddedBytes"),
+    "files_added": _figure("numAddedFiles"),
+    "files_removed": _figure("numRemovedFiles"),
+}
+"""The figures of a `Commit` that the metrics of a write show, by their names there."""
 
 
 def as_commit(committed: Committed) -> Commit:

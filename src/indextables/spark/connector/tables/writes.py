@@ -102,7 +102,7 @@ def begin(asked: Mapping[str, Any]) -> list[bytes]:
                     partition_by=request.partition_by or (),
                     properties=own,
                 )
-                return replace(job, read_version=_read_version(asked, job))
+                return request.depending(job, _read_version(asked, job))
             except TableNotFound:
                 if purpose == "replace":
                     raise
@@ -117,7 +117,7 @@ def begin(asked: Mapping[str, Any]) -> list[bytes]:
             properties=own,
         )
         job = replace(job, new_only=purpose in ("create", "create_or_replace") or mode in ("error", "ignore"))
-        return replace(job, read_version=_read_version(asked, job))
+        return request.depending(job, _read_version(asked, job))
 
     writer = BatchWriter(schema, options, replaces != "nothing", plan)
     writer.ignores = mode == "ignore"

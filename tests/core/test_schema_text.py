@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 
-from indextables.cli.errors import UsageError
-from indextables.cli.schema_text import quoted, read_schema, type_text
+from indextables.core.errors import SchemaError
+from indextables.core.schema_text import quoted, read_schema, schema_text, type_text
 from indextables.core.types import arrow_to_spark_json
 
 TYPES = (
@@ -33,11 +31,11 @@ def test_columns() -> None:
     assert declared.schema.types[1:] == [pa.string(), pa.int64(), pa.string(), pa.decimal128(10, 0)]
 
 
-def test_files(tmp_path: Path) -> None:
-    (tmp_path / "schema").write_text("a long,\n b text\n")
-    assert read_schema(f"@{tmp_path / 'schema'}").text == ("b",)
-    with pytest.raises(UsageError, match="cannot be read"):
-        read_schema(f"@{tmp_path / 'nothing'}")
+def test_a_schema_is_written_as_it_is_read() -> None:
+    text = "ts timestamp, `a b` text not null, n long, tags array<string>, `c``d` decimal(5,2) not null"
+    declared = read_schema(text)
+    assert schema_text(declared.schema, declared.text) == text
+    assert schema_text(read_schema("a text").schema) == "a string"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +60,7 @@ def test_files(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_explained(text: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(SchemaError, match=message):
         read_schema(text)
 
 

@@ -1,18 +1,18 @@
 """Schemas as people type them: `ts timestamp, level string, message text, tags array<string> not null`.
 
-Types have their names in Spark's SQL, and one more: `text` is a string that is indexed word by word.
+Types have their names in Spark's SQL, and one more: `text` is a string that is indexed word by word. `Table.create` and the
+command line take schemas in this form.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
-from indextables.cli.errors import UsageError
 from indextables.core.errors import SchemaError
 from indextables.core.types import spark_json_to_arrow, spark_type, validate_schema
 
@@ -48,16 +48,8 @@ class Declared:
 
 
 def read_schema(given: str) -> Declared:
-    """A schema from the command line: columns and types, Spark's JSON, or `@` and the name of a file with one of them.
-
-    Raises UsageError where it cannot be read, and SchemaError where no table can have it.
-    """
+    """The schema that a text means: columns and their types, or Spark's JSON. Raises SchemaError."""
     text = given.strip()
-    if text.startswith("@"):
-        try:
-            text = Path(text[1:]).read_text("utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"the schema file {text[1:]} cannot be read ({_why(error)})") from error
     if text.startswith("{"):
         schema = spark_json_to_arrow(text)
         validate_schema(schema, ())
@@ -65,13 +57,9 @@ def read_schema(given: str) -> Declared:
     fields, words = _Reader(text).columns()
     if len({f.name.lower() for f in fields}) < len(fields):
         twice = next(f.name for n, f in enumerate(fields) if f.name.lower() in {g.name.lower() for g in fields[:n]})
-        raise UsageError(f"the schema has column {twice} twice")
+        raise SchemaError(f"the schema has column {twice} twice")
     validate_schema(pa.schema(fields), ())
     return Declared(pa.schema(fields), tuple(words), frozenset(f.name for f in fields))
-
-
-def _why(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
 class _Reader:
@@ -85,7 +73,7 @@ class _Reader:
         while place < end:
             match = _TOKEN.match(text, place)
             if match is None:
-                raise UsageError(
+                raise SchemaError(
                     f"the schema {text!r} cannot be read at character {place + 1}: {text[place:].strip()!r}"
                 )
             quoted, word, mark = match.groups()
@@ -120,7 +108,7 @@ class _Reader:
     def _type(self) -> pa.DataType:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise UsageError(f"the schema is nested deeper than {_DEEPEST} levels: write it flatter")
+            raise SchemaError(f"the schema is nested deeper than {_DEEPEST} levels: write it flatter")
         found = self._one_type()
         self._depth -= 1
         return found
@@ -149,7 +137,7 @@ class _Reader:
                     f'{{"type":"struct","fields":[{{"name":"x","type":"{known}","nullable":true,"metadata":{{}}}}]}}'
                 ).types[0]
             case _:
-                raise UsageError(
+                raise SchemaError(
                     f"the schema has the unknown type {word!r}; there are {', '.join((*_NAMES, 'text'))}, array<type>, "
                     "map<type,type> and struct<name:type>"
                 )
@@ -172,7 +160,7 @@ class _Reader:
         scale = self._number() if self._skip(",") else 0
         self._expect(")")
         if not (1 <= precision <= 38 and scale <= precision):
-            raise UsageError(
+            raise SchemaError(
                 f"decimal({precision},{scale}) is no type: it has 1 to 38 digits, and no more after the point"
             )
         return precision, scale
@@ -203,10 +191,10 @@ class _Reader:
         if not self._skip(mark):
             raise self._wrong(f"`{mark}`")
 
-    def _wrong(self, expected: str, back: int = 0) -> UsageError:
+    def _wrong(self, expected: str, back: int = 0) -> SchemaError:
         place = self._next - back
         where = f"at character {self._tokens[place][1] + 1}" if place < len(self._tokens) else "at its end"
-        return UsageError(
+        return SchemaError(
             f"the schema {self._text!r} lacks {expected} {where}, write it like: ts timestamp, message text"
         )
 
@@ -217,6 +205,14 @@ def type_text(column: pa.Field) -> str:
         return _sql(spark_type(column))
     except SchemaError:
         return str(column.type)
+
+
+def schema_text(schema: pa.Schema, text: Collection[str] = ()) -> str:
+    """A schema as `read_schema` takes it. The columns of `text` are those that are indexed word by word."""
+    return ", ".join(
+        f"{quoted(column.name)} {'text' if column.name in text else type_text(column)}{'' if column.nullable else ' not null'}"
+        for column in schema
+    )
 
 
 def _sql(spark: Any) -> str:

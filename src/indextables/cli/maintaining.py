@@ -1,0 +1,104 @@
+"""Commands that keep a table fast and small, or end it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from indextables.cli.answers import Facts, Rows
+from indextables.cli.confirm import confirm
+from indextables.cli.errors import UsageError
+from indextables.cli.stop import STOP
+from indextables.cli.targets import Target
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from indextables.cli.render.progress import Stage
+    from indextables.cli.render.renderer import Renderer
+
+_STEP: Final = 0.05
+"""Seconds between two looks for Ctrl-C while a loop waits for its next turn."""
+
+
+def drop(target: Target, renderer: Renderer, *, yes: bool) -> Facts:
+    """Delete a table for good."""
+    from indextables.table.loading import described, drop_table_at
+
+    table = target.open()
+    facts = described(table).values
+    what = f"{facts['url']}, {facts['rows']:,} rows in {facts['files']:,} files"
+    if not confirm(renderer.screen, f"drop {what}? It cannot be brought back.", yes=yes):
+        return Facts({"url": table.url, "dropped": False}, {}, f"{table.url} stays as it is")
+    STOP.check()
+    drop_table_at(target.url, target.options)
+    values = {
+        "url": table.url,
+        "dropped": True,
+        "rows": facts["rows"],
+        "files": facts["files"],
+        "bytes": facts["bytes"],
+    }
+    return Facts(values, {}, f"dropped {what}")
+
+
+def prewarm(target: Target, where: str | None, stage: Stage) -> Facts:
+    """Bring indexes to local disk."""
+    table = target.open()
+    with stage.counted("prewarming", None, "files") as told:
+        told(0)
+        done = table.prewarm(where)
+    values = {
+        "url": table.url,
+        "version": table.version,
+        "fetched": done.fetched,
+        "present": done.present,
+        "leftOut": done.left_out,
+    }
+    summary = f"{done.fetched:,} indexes fetched, {done.present:,} were there already"
+    if done.left_out:
+        summary += f", {done.left_out:,} left out: the cache (cache.disk.maxBytes) is too small for them"
+    return Facts(values, {}, summary)
+
+
+def optimize(target: Target, stage: Stage, *, dry_run: bool, prewarm: bool, every: str | None) -> Rows:
+    """Do what the table needs, once or again and again. A loop ends after the step in which Ctrl-C comes."""
+    from indextables.table.maintain.optimize import STEPS_SCHEMA
+
+    seconds = None if every is None else _seconds(every)
+    rounds = _rounds(target, stage, dry_run=dry_run, prewarm=prewarm, seconds=seconds)
+    return Rows(STEPS_SCHEMA, rounds, shown=_SHOWN, title="step", follows=seconds is not None)
+
+
+_SHOWN: Final = ("step", "status", "before", "after", "message")
+
+
+def _rounds(
+    target: Target, stage: Stage, *, dry_run: bool, prewarm: bool, seconds: float | None
+) -> Iterator[pa.RecordBatch]:
+    table = target.open()
+    while True:
+        began = time.monotonic()
+        with stage.rows("optimizing", 0, 0) as (watcher, _):
+            done = table.optimize(dry_run, progress=watcher, prewarm=prewarm)
+        yield from done.table().to_batches()
+        if seconds is None:
+            return
+        while time.monotonic() - began < seconds:
+            STOP.check()
+            time.sleep(_STEP)
+        STOP.check()
+
+
+def _seconds(text: str) -> float:
+    """A time such as 90s, 15m or 1h, in seconds. Raises UsageError."""
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+    number, unit = (text[:-1], text[-1:].lower()) if text[-1:].lower() in units else (text, "s")
+    try:
+        seconds = float(number) * units[unit]
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise UsageError(f"--every is {text!r}, but must be a time such as 90s, 15m or 1h")
+    return seconds

@@ -1,0 +1,150 @@
+"""The command `sql`: statements of a text, of a file or of a prompt, each with an answer of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from indextables.cli.answers import Answer, Rows
+from indextables.cli.errors import OK, InputError, UsageError
+from indextables.cli.perform import perform
+from indextables.cli.render.screen import Output, Screen, visible
+from indextables.cli.targets import target
+from indextables.core.errors import IndexTablesError, StatementError
+
+if TYPE_CHECKING:
+    from indextables.cli.render.renderer import Renderer
+    from indextables.sql.commands import Command
+    from indextables.sql.run_text import GivenTables
+
+_UNDONE: Final = "what was committed before stays, and nothing is left of the rest"
+_SHOWN: Final = {"DescribeLog": ("version", "action_type", "path", "num_records", "size", "is_checkpoint")}
+"""Columns for people, of answers that have too many."""
+_WIDEST: Final = 100
+"""Characters of a statement that are shown above a caret, around the place."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was typed beside the statements: names of tables, options, and how to print."""
+
+    tables: Sequence[str] = ()
+    option: Sequence[str] = ()
+    output: Output | None = None
+    json: bool = False
+    header: bool = True
+
+    def perform(self, work: Callable[[Renderer], Answer], undone: str | None = None) -> int:
+        """Do some work and print its answer, or its error."""
+        return perform(work, self.output, json=self.json, header=self.header, undone=undone)
+
+    def named(self) -> dict[str, str]:
+        """Where the tables with a name of their own lie. Raises UsageError."""
+        named: dict[str, str] = {}
+        for text in self.tables:
+            name, mark, url = text.partition("=")
+            if not mark or not name.strip() or not url.strip():
+                raise UsageError(f"--table is {text!r}, but must be name=table, such as logs=s3://bucket/logs")
+            named[name.strip()] = url.strip()
+        return named
+
+    def options(self) -> dict[str, str]:
+        """The options by their keys. Raises UsageError."""
+        return target("", self.option).options
+
+
+def run_statements(text: str | None, file: str | None, asked: Asked) -> int:
+    """Run what was given; without a text and a file a prompt, or standard input where nobody types."""
+    if text is not None and file is not None:
+        return _failed(UsageError("statements are given twice, as text and with --file: leave one out"), asked)
+    if text is None and file is None and sys.stdin is not None and sys.stdin.isatty():
+        from indextables.cli.sql_prompt import prompt
+
+        return prompt(lambda typed: run_text(typed, asked))
+    if text is None:
+        try:
+            text = _read(file or "-")
+        except InputError as error:
+            return _failed(error, asked)
+    return run_text(text, asked)
+
+
+def _read(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is not UTF-8 text: byte {error.start} is none") from error
+
+
+def run_text(text: str, asked: Asked) -> int:
+    """Run the statements of a text one after the other, up to the first that fails. All are parsed before the first one runs."""
+    from indextables.sql.grammar import parse_script
+    from indextables.sql.run_text import GivenTables
+
+    try:
+        named = asked.named()
+        commands = [_with_path(command, named) for command in parse_script(text)]
+        tables = GivenTables(named, asked.options())
+    except IndexTablesError as error:
+        code = _failed(error, asked)
+        _point(text, error, asked)
+        return code
+    for command in commands:
+        code = _run(command, tables, asked)
+        if code != OK:
+            return code
+    return OK
+
+
+def _with_path(command: Command, named: Collection[str]) -> Command:
+    """The command about a directory, where a statement names a table that nobody gave a name."""
+    from indextables.sql.table_ref import TableName, TablePath
+
+    table = getattr(command, "table", None)
+    if isinstance(table, TableName) and str(table) not in named:
+        return replace(command, table=TablePath(str(table)))
+    return command
+
+
+def _run(command: Command, tables: GivenTables, asked: Asked) -> int:
+    from indextables.sql.executor import changes, execute
+
+    def work(renderer: Renderer) -> Answer:
+        with renderer.stage.rows("working", 0, 0) as (watcher, _):
+            found = execute(command, tables, asked.options(), watcher).table
+        return Rows(found.schema, found.to_batches(), shown=_SHOWN.get(type(command).__name__))
+
+    return asked.perform(work, _UNDONE if changes(command) else None)
+
+
+def _failed(error: IndexTablesError, asked: Asked) -> int:
+    def fail(renderer: Renderer) -> Answer:
+        del renderer
+        raise error
+
+    return asked.perform(fail)
+
+
+def _point(text: str, error: IndexTablesError, asked: Asked) -> None:
+    """For people: the line that is wrong, and a caret under the place."""
+    err = Screen.standard().err
+    place = error.details.get("position")
+    if not isinstance(error, StatementError) or place is None or asked.json or not err.isatty():
+        return
+    for line in pointed(text, place):
+        err.write(f"{line}\n")
+    err.flush()
+
+
+def pointed(text: str, position: int) -> tuple[str, str]:
+    """The line of a text that holds a position, counted from 1, and a line with a caret below it. Long lines are cut."""
+    before, after = text[: position - 1], text[position - 1 :]
+    start = before.rsplit("\n", 1)[-1][-_WIDEST // 2 :]
+    end = after.split("\n", 1)[0][: _WIDEST // 2]
+    shown = visible(start)
+    return f"  {shown}{visible(end)}", f"  {' ' * len(shown)}^"

@@ -1,0 +1,48 @@
+"""What lies at a table's place beside its live splits: orphans, temporary files, and older splits that are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from indextables.log.check.findings import Finding, warning
+from indextables.log.check.remains import Remains
+from indextables.log.log_paths import LOG_DIR
+from indextables.log.table_log import TableLog
+from indextables.storage.local import list_temporaries
+from indextables.storage.object_keys import inside_root
+
+SPLIT: Final = ".split"
+"""What the names of data files end with."""
+
+
+def list_splits(log: TableLog) -> dict[str, int]:
+    """Keys and sizes of all data files at a table's place, those that nothing names included."""
+    return {
+        meta.key: meta.size
+        for meta in log.store.list("")
+        if meta.key.endswith(SPLIT) and not meta.key.startswith(LOG_DIR)
+    }
+
+
+def check_places(remains: Remains, there: Iterable[str], live: Iterable[str]) -> Iterator[Finding]:
+    """Compare the data files that are there with those that the log names. `there` was listed before the log was read."""
+    log = remains.log
+    wanted = {inside_root(log.url, path) for path in live}
+    named = {inside_root(log.url, path) for path in remains.named_paths()} | wanted
+    found = set(there)
+    for key in sorted(found - named):
+        message = (
+            f"nothing that can be read of the log names {key}; a write that is going on may, else purge removes it"
+        )
+        yield warning("split_orphaned", key, message)
+    older = {inside_root(log.url, path) for path in remains.named_paths(of_table=True)} - wanted
+    for lost in sorted(key for key in older if key is not None and key not in found):
+        if log.head(lost) is None:
+            message = (
+                f"{lost} is not live any more, but an older version names it and it is gone: travelling there fails"
+            )
+            yield warning("old_split_missing", lost, message)
+    for meta in list_temporaries(log.store, ""):
+        message = f"{meta.key} is a temporary file that a writer was killed over, or is writing now; purge removes it"
+        yield warning("temporary_file", meta.key, message)

@@ -1,0 +1,110 @@
+"""`Table.fsck`: everything that is wrong with a table, one finding a row. Works where the table cannot be opened.
+
+    list data files ─▶ check the log ─▶ check every live split ─▶ orphans, doubled rows, skips ─▶ findings
+                            └─ with `repair`: what is safe in place, then the log is checked once more
+
+Data files are listed before the log is read: a split that a commit names meanwhile is not taken for an orphan.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from indextables.core.errors import TableNotFound
+from indextables.core.options import Options
+from indextables.log.check.check_log import CheckedLog, check_log
+from indextables.log.check.findings import Finding, error, findings_table, warning
+from indextables.log.log_paths import LOG_DIR
+from indextables.log.snapshot import Snapshot
+from indextables.log.table_log import TableLog
+from indextables.table.format_gate import holds_bundles
+from indextables.table.maintain.check_places import check_places, list_splits
+from indextables.table.maintain.check_splits import check_splits
+from indextables.table.maintain.row_identity import RowIdentity, doubled
+from indextables.table.maintain.safe_repair import repair_in_place
+from indextables.table.open_log import open_log
+from indextables.table.progress import Watcher
+
+
+def check_table(
+    url: str | os.PathLike[str],
+    options: Mapping[str, Any] | Options | None = None,
+    *,
+    repair: bool = False,
+    progress: Watcher | None = None,
+) -> pa.Table:
+    """What is wrong with the table at `url`, also where it cannot be opened; see `Table.fsck`.
+
+    Raises TableNotFound where there is neither a log nor a split, StorageError, UnsupportedProtocol.
+    """
+    return fsck(open_log(url, options), repair=repair, progress=progress)
+
+
+def fsck(log: TableLog, *, repair: bool = False, progress: Watcher | None = None) -> pa.Table:
+    """What is wrong with a table. With `repair`, what is safe in place is repaired, and its finding says so."""
+    there = list_splits(log)
+    checked = check_log(log)
+    if checked.remains.is_empty:
+        return findings_table(_without_log(log, there))
+    found = list(checked.findings)
+    if repair:
+        repaired = repair_in_place(checked)
+        if repaired:
+            found = _after(found, check_log(log), repaired)
+    found += _data(checked, there, progress)
+    return findings_table(found)
+
+
+def _without_log(log: TableLog, there: Mapping[str, int]) -> Iterator[Finding]:
+    if not there:
+        raise TableNotFound(f"there is no table at {log.url}; create one with Table.create", url=log.url)
+    message = f"there is no log beside {len(there)} splits; Table.repair writes one from their footers"
+    yield error("log_missing", LOG_DIR, message)
+
+
+def _after(before: list[Finding], now: CheckedLog, repaired: str) -> list[Finding]:
+    """The findings about the log after a repair: what is better than before says why."""
+    worst = {(found.kind, found.path): found for found in now.findings}
+    after = list(now.findings)
+    for found in before:
+        still = worst.get((found.kind, found.path))
+        if still is not None and still.severity == found.severity:
+            continue
+        if still is not None:
+            after.remove(still)
+        after.append(replace(found, severity="warning", message=f"repaired, {repaired}: {found.message}"))
+    return after
+
+
+def _data(checked: CheckedLog, there: Mapping[str, int], progress: Watcher | None) -> Iterator[Finding]:
+    """What is wrong with the splits of the newest version, as readers open it or as far as the log can be read."""
+    snapshot = checked.opened or checked.replayed.snapshot
+    if snapshot is None or not holds_bundles(snapshot.protocol):
+        return
+    log = checked.remains.log
+    identities: list[RowIdentity] = []
+    for split in check_splits(log, snapshot.files, tuple(snapshot.metadata.partition_columns), progress):
+        yield from split.findings
+        if split.identity is not None:
+            identities.append(split.identity)
+    for first, second in doubled(identities):
+        message = (
+            f"{second.path} holds rows of {first.path}, and both are live, so that these rows are counted twice; remove the "
+            "one whose rows the other has with commit_files(removes=[…])"
+        )
+        yield error("rows_twice", second.path, message)
+    live = set(snapshot.files.column("path").to_pylist())
+    yield from check_places(checked.remains, there, live)
+    yield from _skips(snapshot, live)
+
+
+def _skips(snapshot: Snapshot, live: set[str]) -> Iterator[Finding]:
+    newest = {skip.path: skip for skip in snapshot.skips if skip.path in live}
+    for path, skip in newest.items():
+        message = f"{skip.operation} left {path} out {skip.skip_count} times: {skip.reason}"
+        yield warning("split_skipped", path, message)
