@@ -26,7 +26,7 @@ from indextables.spark.connector.planning import (
     planner,
     task_answers,
 )
-from indextables.spark.connector.tables import catalog, creation, deletes, hidden, writes
+from indextables.spark.connector.tables import catalog, creation, deletes, hidden, statements, writes
 
 _RUNNING: Final[ProcessLocal[dict[int, Work]]] = ProcessLocal(dict)
 """The questions that may be cancelled and are not answered yet, by the numbers that `Answer.java` gave them."""
@@ -64,6 +64,8 @@ VERBS: Final[dict[str, Verb]] = {
     "alter": catalog.alter_table,
     "drop": catalog.drop,
     "refuse": catalog.refuse,
+    "read_statement": statements.read_statement,
+    "run_statement": statements.run_statement,
     "stage": creation.stage,
     "create": creation.create,
     "entry": creation.entry,
