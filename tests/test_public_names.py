@@ -25,6 +25,7 @@ SIGNATURES = {
     "prewarm": "(self, where=None)",
     "fsck": "(self, repair=False, progress=None)",
     "repair": "(source_log, target_log=None, options=None)",
+    "purge": "(self, older_than=None, log_retention=None, dry_run=False, progress=None)",
     "state": "(self)",
     "files": "(self, where=None)",
     "scan": "(self, columns=None, where=None, query=None, limit=None)",

@@ -6,6 +6,7 @@ from indextables.core.errors import (
     ChangesGone,
     CommitError,
     CommitOutcomeUnknown,
+    CorruptLog,
     IndexTablesError,
     LogError,
     LogReadTimeout,
@@ -25,6 +26,8 @@ from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.state.collect import collect_manifests
 from indextables.log.table_log import TableLog
+from indextables.table.maintain.purge import purge
+from indextables.table.maintain.purging.orphans import Ages
 from sim.oracle import Began
 from sim.process import NOT_KEPT, Actor
 from sim.simulation import Simulation
@@ -98,6 +101,25 @@ class Cleaner(Actor):
             if collected.deleted or collected.stopped:
                 why = f", {collected.stopped}" if collected.stopped else ""
                 self.sim.scheduler.note(f"collected {len(collected.deleted)} manifests{why}", self.name)
+
+
+class Purger(Actor):
+    """Deletes splits that no version names, and what clean-up may delete."""
+
+    cautious = True
+
+    def operate(self) -> None:
+        began = self.oracle.began()
+        snapshot = self.snapshot if self.snapshot is not None and self.rng.random() < 0.3 else self.look(began)
+        if snapshot is None:
+            return
+        ages = Ages(split_hours=0, log_hours=self.sim.retention / HOUR)
+        dry_run = self.rng.random() < 0.1
+        done = self.attempt(began, lambda: purge(LogAtVersion(self.log, snapshot), ages, dry_run=dry_run), CorruptLog)
+        if done is not None:
+            self.sim.counts["purges"] += 1
+            self.sim.counts["splits purged"] += done.orphaned_files_deleted
+            self.sim.scheduler.note(f"purged: {done.message}", self.name)
 
 
 class Truncator(Actor):

@@ -3,7 +3,7 @@
 every landing     versions contiguous, each commit and each batch once, nothing that was reported as failed
 every answer      acknowledged: it is that version. Skipped: the batch is there
 every read        the true files, properties, batches and time at its version, and no older than when it began
-every deletion    no manifest of a state that somebody opened as the newest within the safety age;
+every deletion    no manifest of a state, and no data file of a version, that somebody opened as the newest within the safety age;
                   the newest version and every version in force within the retention can still be opened, and their
                   data files are there (opened by the same code, at once, without faults)
 every checkpoint  says what the version it stands for says
@@ -120,7 +120,7 @@ class Oracle:
         """When states and checkpoints were first written."""
         self._late_bases: set[int] = set()
         self._promised: dict[str, tuple[float, str]] = {}
-        """Manifests that somebody may still want to read, until when, and who that is."""
+        """Manifests and data files that somebody may still want to read, until when, and who that is."""
         rng = random.Random("oracle")
         clock = SimClock(world, self._direct, rng)
         in_parts = options.is_set(opt.CHECKPOINT_MULTIPART_MAX_ACTIONS_PER_PART)
@@ -205,18 +205,22 @@ class Oracle:
     def _log_deleted(self, key: str) -> None:
         if self.dropping:
             return
-        until, who = self._promised.get(key, (0.0, ""))
-        if until > self.world.now:
-            raise Violation("snatched", f"{key} was deleted, and {who} opened the state that names it a moment ago")
+        self._check_promise(key, "the state that names it")
         self._look_at_newest = self._look_at_past = True
         for version in [version for version, needs in self._needs.items() if key in needs]:
             del self._needs[version]
         if key == version_key(0):
             self._needs.clear()
 
+    def _check_promise(self, key: str, what: str) -> None:
+        until, who = self._promised.get(key, (0.0, ""))
+        if until > self.world.now:
+            raise Violation("snatched", f"{key} was deleted, and {who} opened {what} a moment ago")
+
     def _data_deleted(self, path: str) -> None:
         if self.truth is None or self.dropping:
             return
+        self._check_promise(path, "the newest version, which has it,")
         for entry in self._retained():
             if path in entry.live:
                 raise Violation("data-gone", f"{path} was deleted, and version {entry.version} needs it")
@@ -313,10 +317,15 @@ class Oracle:
         self._promise(who, began, snapshot)
 
     def _promise(self, who: str, began: Began, snapshot: Snapshot) -> None:
-        """Who opens the newest state has a safety age to read its manifests, whatever is written and cleaned up meanwhile.
+        """Who opens the newest version has a safety age to read its data files, and the manifests of the state that it stands on.
 
-        Not so where the state's writer slept for hours before it wrote it: its manifests may be gone already.
+        This holds whatever is written, cleaned up and purged meanwhile. Manifests are not promised where the state's writer
+        slept for hours before it wrote the state: they may be gone already.
         """
+        assert self.truth is not None
+        until = began.at + SAFETY_HOURS * HOUR
+        for path in self.truth.entries[snapshot.version].live:
+            self._promised[path] = max(self._promised.get(path, (0.0, "")), (until, who))
         source = snapshot.file_set.base
         if not isinstance(source, StateFiles):
             return
@@ -327,7 +336,7 @@ class Oracle:
             return
         for item in source.state.manifests:
             key = manifest_key(item.path, number)
-            self._promised[key] = max(self._promised.get(key, (0.0, "")), (began.at + SAFETY_HOURS * HOUR, who))
+            self._promised[key] = max(self._promised.get(key, (0.0, "")), (until, who))
 
     def compare(self, who: str, truth: Truth, snapshot: Snapshot, paths: list[str] | None) -> None:
         number = snapshot.version

@@ -30,11 +30,11 @@ from indextables.log.log_paths import version_key
 from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.table_log import TableLog
 from indextables.storage.store import ObjectMeta, Store, StoredObject
-from sim import planted_rows, planted_states
+from sim import planted_purges, planted_rows, planted_states
 from sim.planting import PLANTED, Patch, plant, planted
 from sim.writers import Writer
 
-__all__ = ["PLANTED", "plant", "planted_rows", "planted_states"]
+__all__ = ["PLANTED", "plant", "planted_purges", "planted_rows", "planted_states"]
 
 IsOurs = Callable[[StoredObject], bool]
 

@@ -1,5 +1,5 @@
 """How a bug is put into the code from outside, and taken out again. The bugs are in `planted`,
-`planted_states` and `planted_rows`."""
+`planted_states`, `planted_rows` and `planted_purges`."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sim.actors import Checkpointer, Cleaner, Creator, Dropper, Reader, Truncator
+from sim.actors import Checkpointer, Cleaner, Creator, Dropper, Purger, Reader, Truncator
 from sim.row_writers import RowsSimulation, RowWriter
 from sim.simulation import FORMS, Quota, Simulation
 from sim.weather import CALM, Cut, Weather
@@ -393,6 +393,97 @@ def slow(seed: int, cut: Cut) -> Simulation:
     sim.add(Writer, "A", operations=4)
     sim.add(Checkpointer, "K", operations=4, compact=0.6, alone=True)
     sim.add(Cleaner, "C", operations=4, alone=True)
+    return sim
+
+
+# purge: a writer stands still for less than half the safety age between its last look at its uploads and its commit's landing
+
+
+PURGING = replace(CALM, network=8 * HOUR, naps=(2 * MINUTE, 11 * MINUTE, 2 * HOUR))
+
+
+@scenario
+def purges(seed: int, cut: Cut) -> Simulation:
+    """Slow writers, lost answers, checkpoints of both formats, clean-ups, a dropped time travel, and two who purge."""
+    weather = replace(
+        PURGING,
+        mutations=0.08,
+        deletes=0.15,
+        reads=0.005,
+        deaths=0.003,
+        freezes=0.01,
+        late_answers=0.1,
+        jumps_rate=0.06,
+        jumps=(MINUTE, 31 * MINUTE, 61 * MINUTE, 13 * HOUR, 25 * HOUR),
+    )
+    retention = pick(seed, "retention", HOUR, 30 * HOUR, 3 * DAY)
+    parts = 2 if chance(seed, "parts") < 0.4 else None
+    sim = Simulation(seed, cut, weather, retention=retention, **{"checkpoint.multipart.maxActionsPerPart": parts})
+    sim.base(
+        3, checkpoints_at=(2,) if chance(seed, "checkpointed") < 0.5 else (), every=pick(seed, "every", HOUR, 13 * HOUR)
+    )
+    sim.pass_time(pick(seed, "idle", 0, DAY, 4 * DAY))
+    sim.add(Writer, "A", operations=6, dawdle=0.4)
+    sim.add(Writer, "B", operations=6, kinds=("append", "overwrite", "replace", "merge"), dawdle=0.4)
+    other = "json" if seed % 2 else "avro"
+    sim.add(Checkpointer, "K", operations=4, alone=True)
+    sim.add(Checkpointer, "L", operations=2, alone=True, state_format=other if chance(seed, "mixed") < 0.5 else None)
+    sim.add(Cleaner, "C", operations=3, alone=True)
+    sim.add(Purger, "P", operations=5, alone=True)
+    sim.add(Purger, "Q", operations=3, alone=True)
+    sim.add(Reader, "R", operations=4, alone=True)
+    if chance(seed, "truncator") < 0.3:
+        sim.add(Truncator, "T", operations=1)
+    if chance(seed, "dropper") < 0.1:
+        sim.add(Dropper, "X", operations=1)
+    return sim
+
+
+@scenario
+def in_parts(seed: int, cut: Cut) -> Simulation:
+    """A table whose files only a JSON checkpoint in parts names, cleaned up and purged."""
+    weather = replace(PURGING, mutations=0.03, jumps_rate=0.05, jumps=(61 * MINUTE, 13 * HOUR, 25 * HOUR))
+    options = {"checkpoint.multipart.maxActionsPerPart": 1 + seed % 2}
+    sim = Simulation(2 * seed, cut, weather, retention=HOUR, **options)
+    sim.base(4, checkpoints_at=(4,), files=2)
+    sim.pass_time(2 * DAY)
+    sim.add(Writer, "A", operations=3)
+    sim.add(Checkpointer, "K", operations=2, alone=True)
+    sim.add(Purger, "P", operations=4, alone=True)
+    sim.add(Reader, "R", operations=2, alone=True)
+    return sim
+
+
+@scenario
+def overwritten(seed: int, cut: Cut) -> Simulation:
+    """Readers open a version that is overwritten, summed up, cleaned up and purged while they read."""
+    weather = replace(
+        PURGING, mutations=0.02, late_answers=0.1, jumps_rate=0.08, jumps=(31 * MINUTE, 61 * MINUTE, 3 * HOUR)
+    )
+    sim = Simulation(seed, cut, weather, retention=HOUR)
+    sim.base(3, every=HOUR)
+    sim.pass_time(2 * DAY)
+    sim.add(Reader, "R", operations=3, travels=0.0, alone=True)
+    sim.add(Writer, "A", operations=4, kinds=("overwrite", "replace", "remove", "append"))
+    sim.add(Checkpointer, "K", operations=4, compact=0.7, alone=True)
+    sim.add(Purger, "P", operations=6, alone=True)
+    return sim
+
+
+@scenario
+def sleepy_purge(seed: int, cut: Cut) -> Simulation:
+    """A purge sleeps in the middle of what it does, for hours or days; all others are quick, and write both formats."""
+    call = 3 + int(chance(seed, "call") * 22)
+    asleep = ("P", call, pick(seed, "nap", 3 * HOUR, 2 * DAY, 4 * DAY))
+    weather = replace(PURGING, sleeper=asleep, jumps_rate=0.1, jumps=(61 * MINUTE, 25 * HOUR))
+    sim = Simulation(seed, cut, weather, retention=HOUR)
+    sim.base(3, checkpoints_at=(2,), every=HOUR)
+    sim.pass_time(2 * DAY)
+    sim.add(Purger, "P", operations=2, alone=True)
+    sim.add(Writer, "A", operations=5, kinds=("append", "append", "replace"))
+    sim.add(Checkpointer, "K", operations=4, hold=0.0, alone=True)
+    sim.add(Checkpointer, "L", operations=3, hold=0.0, alone=True, state_format="json" if seed % 2 else "avro")
+    sim.add(Cleaner, "C", operations=6, alone=True)
     return sim
 
 

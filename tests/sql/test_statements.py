@@ -10,7 +10,14 @@ import pytest
 
 import indextables
 from indextables import Table, inspect
-from indextables.core.errors import PredicateError, StatementError, TableNotFound, VersionNotFound
+from indextables.core.errors import (
+    LogWarning,
+    OptionError,
+    PredicateError,
+    StatementError,
+    TableNotFound,
+    VersionNotFound,
+)
 from indextables.core.options import PREFIX
 from indextables.sql.commands import Command
 from indextables.sql.executor import EXECUTORS, answer_schema, execute
@@ -367,3 +374,63 @@ def test_the_package_is_a_function_and_a_package(logs: Table) -> None:
 def test_queries_are_refused(logs: Table) -> None:
     with pytest.raises(StatementError, match=r"ask with Table\.scan, Table\.search or Table\.aggregate, or in Spark"):
         indextables.sql("SELECT * FROM logs", logs=logs)
+
+
+def test_purge(logs: Table) -> None:
+    dry = one(
+        indextables.sql("PURGE INDEXTABLE logs OLDER THAN 7 DAYS TRANSACTION LOG RETENTION 60 DAYS DRY RUN", logs=logs)
+    )
+    same = logs.purge(older_than="7 days", log_retention="60 days", dry_run=True)
+    assert (dry["table_path"], dry["status"], dry["dry_run"]) == (logs.url, "dry_run", True)
+    left_out = {"table_path", "size_mb_deleted", "duration_ms"}
+    assert {name: value for name, value in dry.items() if name not in left_out} == {
+        name: getattr(same, name) for name in dry.keys() - left_out
+    }
+    assert (dry["retention_hours"], dry["size_mb_deleted"]) == (168, 0.0)
+    done = one(indextables.sql("PURGE INDEXTABLE logs", logs=logs))
+    assert (done["dry_run"], done["orphaned_files_deleted"]) == (False, 0)
+    with pytest.raises(OptionError, match="minRetentionHours"):
+        indextables.sql("PURGE INDEXTABLE logs OLDER THAN 1 HOURS", logs=logs)
+
+
+def test_fsck(logs: Table) -> None:
+    assert indextables.sql("FSCK INDEXTABLES logs", logs=logs).num_rows == 0
+    gone = Path(logs.url.removeprefix("file://")) / logs.files().column("path")[0].as_py()
+    gone.unlink()
+    found = indextables.sql("FSCK INDEXTABLES logs", logs=logs)
+    assert found.num_rows > 0
+    assert found.equals(logs.fsck())
+    by_path = indextables.sql(f"FSCK INDEXTABLES '{logs.url}' REPAIR")
+    assert by_path.column("path").to_pylist() == found.column("path").to_pylist()
+
+
+def test_fsck_of_a_table_that_cannot_be_opened(logs: Table) -> None:
+    (Path(logs.url.removeprefix("file://")) / "_transaction_log" / f"{0:020d}.json").write_bytes(b"?")
+    indextables.sql("INVALIDATE INDEXTABLES TRANSACTION LOG CACHE")
+    assert indextables.sql(f"FSCK INDEXTABLES '{logs.url}'").num_rows > 0
+
+
+def test_repair(logs: Table) -> None:
+    root = Path(logs.url.removeprefix("file://"))
+    with pytest.warns(LogWarning):
+        done = one(indextables.sql(f"REPAIR INDEXFILES TRANSACTION LOG '{root}/_transaction_log'"))
+    assert (done["total_splits"], done["valid_splits"], done["missing_splits"], done["source_version"]) == (3, 3, 0, 3)
+    assert "_transaction_log_repaired_" in done["target_path"]
+    with pytest.warns(LogWarning):
+        other = one(
+            indextables.sql(
+                f"REPAIR INDEXFILES TRANSACTION LOG '{root}/_transaction_log' AT LOCATION '{root}/_new_log'"
+            )
+        )
+    assert other["target_path"].endswith("_new_log")
+
+
+def test_optimize(logs: Table) -> None:
+    for _ in range(12):
+        logs.append(rows(2, 3))
+    dry = indextables.sql("OPTIMIZE INDEXTABLES logs DRY RUN", logs=logs)
+    same = logs.optimize(dry_run=True).table()
+    assert dry.drop_columns(["duration_ms"]).equals(same.drop_columns(["duration_ms"]))
+    before = logs.files().num_rows
+    indextables.sql("OPTIMIZE INDEXTABLES logs", logs=logs)
+    assert logs.files().num_rows < before

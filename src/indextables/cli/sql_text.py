@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from indextables.cli.answers import Answer, Rows
 from indextables.cli.errors import OK, InputError, UsageError
@@ -107,7 +107,7 @@ def _with_path(command: Command, named: Collection[str]) -> Command:
 
     table = getattr(command, "table", None)
     if isinstance(table, TableName) and str(table) not in named:
-        return replace(command, table=TablePath(str(table)))
+        return cast("Command", replace(cast("Any", command), table=TablePath(str(table))))
     return command
 
 

@@ -56,12 +56,16 @@ class CleanupReport:
     failed: dict[str, StorageError] = field(default_factory=dict)
     stopped: str | None = None
     """Why it ended early: the table was replaced, or there is nothing that may go."""
+    unfinished: bool = False
+    """True if objects that may go were left, because the table was replaced or the log changed all the time."""
 
 
 @METRICS.measured("cleanup", objects_deleted=lambda report: 0 if report.dry_run else len(report.deleted))
-def clean_up(at: LogAtVersion, *, dry_run: bool | None = None) -> CleanupReport:
-    """Delete what the rules allow. `dry_run` overrules `cleanup.dryRun`."""
-    return plan_and_delete(at, lambda patient: make_plan(at, patient=patient), dry_run=dry_run)
+def clean_up(at: LogAtVersion, *, dry_run: bool | None = None, retention_ms: int | None = None) -> CleanupReport:
+    """Delete what the rules allow. `dry_run` overrules `cleanup.dryRun`, `retention_ms` overrules `logRetention.duration`."""
+    return plan_and_delete(
+        at, lambda patient: make_plan(at, patient=patient, retention_ms=retention_ms), dry_run=dry_run
+    )
 
 
 def plan_and_delete(at: LogAtVersion, plan_once: Callable[[bool], Plan], *, dry_run: bool | None) -> CleanupReport:
@@ -89,6 +93,7 @@ def plan_and_delete(at: LogAtVersion, plan_once: Callable[[bool], Plan], *, dry_
         if carry_out(at, plan, planned, report):
             return report
     report.stopped = "the log changed, or deleting took too long, three times over; the rest is left for the next run"
+    report.unfinished = True
     return report
 
 
@@ -103,8 +108,8 @@ class Plan:
     """Temporary files that killed writers left behind go, where they are older than this."""
 
 
-def make_plan(at: LogAtVersion, *, patient: bool = False) -> Plan:
-    """List the log and decide what may go.
+def make_plan(at: LogAtVersion, *, patient: bool = False, retention_ms: int | None = None) -> Plan:
+    """List the log and decide what may go. Without `retention_ms`, the retention is the options'.
 
     With `patient` it raises ObjectNotFound when something vanishes meanwhile: plan again. Otherwise what is gone is gone.
     """
@@ -119,7 +124,8 @@ def make_plan(at: LogAtVersion, *, patient: bool = False) -> Plan:
         return Plan([], stopped="another implementation commits states to this table, and cleans it up itself")
     if not listing.versions or not listing.bases:
         return Plan([], stopped="there is no state that could replace version files")
-    retention_ms = opt.log_retention_ms(log.options)
+    if retention_ms is None:
+        retention_ms = opt.log_retention_ms(log.options)
     floor = _floor(at, listing, now, retention_ms, patient=patient)
     if floor is None:
         return Plan([], stopped="no usable state is old enough to replace version files")
@@ -229,6 +235,7 @@ def carry_out(at: LogAtVersion, plan: Plan, planned: float, report: CleanupRepor
         zero = log.head(version_key(0))
         if (zero.etag if zero else None) != at.snapshot.anchor:
             report.stopped = "version 0 changed: the table was replaced"
+            report.unfinished = True
             return True
         failed = log.store.delete(batch)
         report.deleted += [key for key in batch if key not in failed]

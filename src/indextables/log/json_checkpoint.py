@@ -89,6 +89,23 @@ def has_parts(log: TableLog, version: int) -> bool:
     return _part_keys(name, version, text, None) is not None
 
 
+def read_checkpoint(log: TableLog, version: int, found: StoredObject, table_id: str | None) -> Actions:
+    """All that a checkpoint and its parts say, removes included.
+
+    Raises CorruptLog when it cannot be used, ObjectNotFound when a part is gone. A list of parts that is another table's raises
+    NotThisTable; another table's checkpoint in one object is read as any other.
+    """
+    actions = _read_actions(log, version, found, table_id)
+    _check_has_metadata(f"{log.url}/{found.meta.key}", actions)
+    return actions
+
+
+def _check_has_metadata(name: str, actions: Actions) -> MetadataAction:
+    if actions.metadata is None:
+        raise CorruptLog(f"{name} has no metaData", object=name)
+    return actions.metadata
+
+
 def _read_actions(log: TableLog, version: int, found: StoredObject, table_id: str | None) -> Actions:
     key = found.meta.key
     name = f"{log.url}/{key}"
@@ -103,6 +120,7 @@ def _read_actions(log: TableLog, version: int, found: StoredObject, table_id: st
         metadata=next((piece.metadata for piece in reversed(pieces) if piece.metadata), None),
         txns=tuple(txn for piece in pieces for txn in piece.txns),
         adds=tuple(add for piece in pieces for add in piece.adds),
+        removes=tuple(remove for piece in pieces for remove in piece.removes),
         skips=tuple(skip for piece in pieces for skip in piece.skips),
     )
 
@@ -167,20 +185,21 @@ def _one_object(text: bytes) -> bytes | None:
         return None  # one action line
     lines = [{kind: value[kind]} for kind in ("protocol", "metaData") if value.get(kind) is not None]
     lines += [{"add": add} for add in value.get("add") or ()]
+    removes = value.get("remove")
+    lines += [{"remove": remove} for remove in (removes if isinstance(removes, list) else ())]
     return msgspec.json.Encoder().encode_lines(lines)
 
 
 def _snapshot_of(log: TableLog, version: int, found: StoredObject, actions: Actions, table_id: str | None) -> Snapshot:
     name = f"{log.url}/{found.meta.key}"
-    if actions.metadata is None:
-        raise CorruptLog(f"{name} has no metaData", object=name)
-    owner = actions.table_id or actions.metadata.id
+    metadata = _check_has_metadata(name, actions)
+    owner = actions.table_id or metadata.id
     if table_id is not None and owner != table_id:
         raise NotThisTable(f"{name} belongs to table {owner}, not to {table_id}")
     info = actions.commit_info
     known_time = info.timestamp if info is not None else None
     timestamp = known_time if known_time is not None else found.meta.last_modified_ms
-    rest = msgspec.structs.replace(actions, adds=())
+    rest = msgspec.structs.replace(actions, adds=(), removes=())
     count = len(actions.adds)
     by_path = {add.path: add for add in actions.adds}
     adds = list(by_path.values()) if len(by_path) < count else actions.adds

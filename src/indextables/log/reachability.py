@@ -13,12 +13,18 @@ Every function here raises ObjectNotFound where a listed log object is gone (pla
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
+from typing import TypeAlias, TypeVar
 
-from indextables.core.errors import ObjectNotFound
-from indextables.log.json_checkpoint import load_checkpoint
-from indextables.log.listing import list_versions
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from indextables.core.errors import LogReadTimeout, ObjectNotFound
+from indextables.log.actions import Actions
+from indextables.log.json_checkpoint import NotThisTable, read_checkpoint
+from indextables.log.listing import Listing, list_versions
 from indextables.log.log_paths import STATES_PREFIX, parse_state_key, version_key
 from indextables.log.state.load_manifest import load_manifest
 from indextables.log.state.model import ManifestItem, State, manifest_key
@@ -26,6 +32,18 @@ from indextables.log.state.read import decode_state
 from indextables.log.table_log import TableLog
 from indextables.storage.object_keys import inside_root
 from indextables.storage.store import ObjectMeta
+
+T = TypeVar("T")
+
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+Digest: TypeAlias = Callable[[Iterable[str]], T]
+"""Makes something of keys, such as a set or hashes."""
+_AT_ONCE = 64
+"""Version files or manifests that are read together: `checkpoint.read.timeoutSeconds` is for so many, however long the log is."""
+_SLOW_SECONDS = 600.0
+"""Seconds that the listings of the log may take: far less than the time for which a state outlives its successor's writing."""
+_LISTINGS = 3
+"""Times that the log is listed, at most, until that was quick enough."""
 
 StateObject = tuple[int, ObjectMeta]
 """A state's version and its object. A version can have two: `_manifest.avro` and the older `_manifest.json`."""
@@ -62,34 +80,115 @@ def _read_state(log: TableLog, version: int, meta: ObjectMeta) -> State:
     return decode_state(f"{log.url}/{meta.key}", log.store.get(meta.key).data, version)
 
 
-def reachable_data_files(log: TableLog) -> set[str]:
-    """Keys of all data files that an existing version file, JSON checkpoint or state names, in an add or a remove."""
-    listing = list_versions(log.store, 0)
-    paths = _paths_in_versions(log, sorted(listing.versions))
+def reachable_data_files(log: TableLog, table_id: str | None = None) -> set[str]:
+    """Keys of all data files that an existing version file, JSON checkpoint or state names, in an add or a remove.
+
+    Objects of another table than `table_id` count too, but need not be whole: what they named went when that table was dropped.
+    """
+    return set().union(*_each_list_of_keys(log, set, table_id, ()))
+
+
+def reachable_hashes(log: TableLog, table_id: str, without: Container[str] = ()) -> Hashes:
+    """`hashes` of the keys that `reachable_data_files` gives, sorted: 8 bytes a key, for a million of them.
+
+    Log objects in `without` count as gone already. Two keys may have one hash: then a key that nobody names seems to be named,
+    and stays. A key that is named never seems not to be.
+    """
+    found = list(_each_list_of_keys(log, hashes, table_id, without))
+    return np.unique(np.concatenate([np.empty(0, np.uint64), *found]))
+
+
+def hashes(keys: Iterable[str]) -> Hashes:
+    """The xxh3 of each key's UTF-8 bytes."""
+    return np.fromiter(map(xxhash.xxh3_64_intdigest, (key.encode(errors="surrogatepass") for key in keys)), np.uint64)
+
+
+def _each_list_of_keys(log: TableLog, digest: Digest[T], table_id: str | None, without: Container[str]) -> Iterator[T]:
+    """What `digest` makes of the keys that each log object names, object by object. Nobody holds all keys of a large table."""
+    listing, states = _list_quickly(log)
+    versions = [number for number, meta in sorted(listing.versions.items()) if meta.key not in without]
+    for start in range(0, len(versions), _AT_ONCE):
+        yield from _in_versions(log, versions[start : start + _AT_ONCE], digest)
     for version, meta in listing.checkpoints.items():
-        paths.update(load_checkpoint(log, version, log.store.get(meta.key), None).files.column("path").to_pylist())
-    paths |= _paths_in_states(log, list_state_objects(log))
-    keys = (inside_root(log.url, path) for path in paths)
-    return {key for key in keys if key is not None}
+        if meta.key not in without:
+            yield _in_checkpoint(log, version, meta, digest, table_id)
+    manifests = list(_manifests_once(log, [state for state in states if state[1].key not in without], table_id))
+    for start in range(0, len(manifests), _AT_ONCE):
+        calls = [partial(_in_manifest, log, *each, digest) for each in manifests[start : start + _AT_ONCE]]
+        yield from log.side_by_side(calls)
 
 
-def _paths_in_versions(log: TableLog, versions: list[int]) -> set[str]:
-    paths: set[str] = set()
+def _list_quickly(log: TableLog) -> tuple[Listing, list[StateObject]]:
+    """Versions and checkpoints, and then states, as they were at one time.
+
+    A process that sleeps between both listings may see neither a checkpoint that was written meanwhile nor the state that the
+    checkpoint replaced. So listings that took long are taken again. Raises LogReadTimeout.
+    """
+    for _ in range(_LISTINGS):
+        began = log.clock.boot()
+        found = list_versions(log.store, 0), list_state_objects(log)
+        if log.clock.boot() - began <= _SLOW_SECONDS:
+            return found
+    raise LogReadTimeout(
+        f"table {log.url}: listing the log took more than {_SLOW_SECONDS:.0f} seconds, {_LISTINGS} times over",
+        url=log.url,
+    )
+
+
+def _in_versions(log: TableLog, versions: list[int], digest: Digest[T]) -> Iterator[T]:
     for number, version in zip(versions, log.read_versions(versions, None), strict=True):
         if version is None:
             raise ObjectNotFound(f"{version_key(number)} was listed and is gone", key=version_key(number))
-        paths.update(add.path for add in version.actions.adds)
-        paths.update(remove.path for remove in version.actions.removes)
-    return paths
+        yield digest(_keys(log, _paths(version.actions)))
 
 
-def _paths_in_states(log: TableLog, states: list[StateObject]) -> set[str]:
-    """Paths in the manifests of the states. A manifest that several states name is read once."""
-    manifests: dict[str, tuple[int, ManifestItem]] = {}
-    for version, meta in states:
-        for item in _read_state(log, version, meta).manifests:
-            manifests.setdefault(manifest_key(item.path, version), (version, item))
-    tables = log.side_by_side(
-        [partial(load_manifest, log, version, item, ["path"]) for version, item in manifests.values()]
-    )
-    return {path for table in tables for path in table.column("path").to_pylist()}
+def _in_checkpoint(log: TableLog, version: int, meta: ObjectMeta, digest: Digest[T], table_id: str | None) -> T:
+    try:
+        actions = read_checkpoint(log, version, log.store.get(meta.key), table_id)
+    except NotThisTable:
+        return digest(())
+    return digest(_keys(log, _paths(actions)))
+
+
+def _manifests_once(
+    log: TableLog, states: Sequence[StateObject], table_id: str | None
+) -> Iterator[tuple[int, ManifestItem, bool]]:
+    """Each manifest that a state names, once, with the state's version, and whether the state is this table's."""
+    found: dict[str, tuple[int, ManifestItem, bool]] = {}
+    for state in _read_states(log, states):
+        ours = table_id is None or state.metadata is None or state.metadata.id == table_id
+        for item in state.manifests:
+            key = manifest_key(item.path, state.version)
+            if ours or key not in found:
+                found[key] = (state.version, item, ours)
+    yield from found.values()
+
+
+def _read_states(log: TableLog, states: Sequence[StateObject]) -> Iterator[State]:
+    for start in range(0, len(states), _AT_ONCE):
+        yield from log.side_by_side([partial(_read_state, log, *each) for each in states[start : start + _AT_ONCE]])
+
+
+def _in_manifest(log: TableLog, version: int, item: ManifestItem, ours: bool, digest: Digest[T]) -> T:
+    """The entries of a manifest, those that a tombstone hides too."""
+    try:
+        entries = load_manifest(log, version, item, ["path"])
+    except ObjectNotFound:
+        if ours:
+            raise
+        return digest(())
+    return digest(_keys(log, entries.column("path").to_pylist()))
+
+
+def _paths(actions: Actions) -> Iterator[str]:
+    yield from (add.path for add in actions.adds)
+    yield from (remove.path for remove in actions.removes)
+
+
+def _keys(log: TableLog, paths: Iterable[str]) -> Iterator[str]:
+    """The keys that paths of the log mean: most paths are their own keys."""
+    for path in paths:
+        if path[0] != "/" and ":" not in path:
+            yield path
+        elif (key := inside_root(log.url, path)) is not None:
+            yield key

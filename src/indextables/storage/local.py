@@ -136,12 +136,11 @@ class LocalStore:
         The moment is in milliseconds since 1970 by the file system's clock, as `ObjectMeta.last_modified_ms` is.
         Returns how many were removed. Only killed writers leave any, so this belongs into clean-up, not into commits.
         """
-        check_prefix(prefix, self._root)
-        stale = [key for key, found in self._walk(prefix, "", True) if _modified_ms(found) < older_than_ms]
+        stale = [found.key for found in self.temporaries(prefix) if found.last_modified_ms < older_than_ms]
         return len(stale) - len(self.delete(stale))
 
     def temporaries(self, prefix: str) -> Iterator[ObjectMeta]:
-        """The temporary files under `prefix`, which listings hide."""
+        """The temporary files under `prefix`, which listings hide: those of writers at work and those of killed writers."""
         check_prefix(prefix, self._root)
         for key, found in self._walk(prefix, "", True):
             if stat.S_ISREG(found.st_mode):

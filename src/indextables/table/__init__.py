@@ -23,7 +23,7 @@ read/                   verbs that ask a table something
 build/                  rows on their way into splits in the store
 write/                  verbs that change a table
 inspect/                figures of this process and of splits, as tables
-maintain/               merges, and what a table says of itself
+maintain/               merges, purges, and what a table says of itself
 distributed/            reads, writes and maintenance as tasks of other processes
 """
 

@@ -1,4 +1,4 @@
-"""Arguments of callers, checked: whole numbers, numbers of rows, moments, and `where` as SQL text."""
+"""Arguments of callers, checked: whole numbers, numbers of rows, moments, durations, and `where` as SQL text."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from indextables.core.errors import OptionError, PredicateError
+from indextables.core.options.kinds import HOURS, to_text
 from indextables.core.predicate import Predicate, parse_predicate
 
 Moment: TypeAlias = datetime | date | str
@@ -39,6 +40,17 @@ def milliseconds(moment: Moment) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def hours(name: str, value: Any) -> float:
+    """Return a duration as hours: a number of hours, a timedelta, or text such as "7 days". Raises OptionError."""
+    try:
+        found: float = HOURS.parse(to_text(value))
+    except ValueError:
+        found = -1.0
+    if found < 0:
+        raise OptionError(f"{name} is {value!r}, expected {HOURS.form}, 0 or more")
+    return found
 
 
 def row_limit(name: str, value: Any) -> int:

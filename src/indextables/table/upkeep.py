@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from indextables.split.cache.index_cache import Prewarmed
     from indextables.table.maintain.merge import Merged
     from indextables.table.maintain.optimize import Optimized
+    from indextables.table.maintain.purge import Purged
     from indextables.table.maintain.truncate import Truncated
 
 
@@ -62,6 +64,28 @@ class Upkeep(TableAtVersion):
         done = compacted_checkpoint(before)
         self._move(before, before.moved(done.snapshot))
         return done
+
+    def purge(
+        self,
+        older_than: float | str | timedelta | None = None,
+        log_retention: float | str | timedelta | None = None,
+        dry_run: bool = False,
+        progress: Watcher | None = None,
+    ) -> Purged:
+        """Delete splits that no version names, and versions, states and checkpoints that are past their time. Rows stay.
+
+        `older_than` is the age of splits to delete (`purge.defaultRetentionHours`), `log_retention` how far back time travel
+        reaches afterwards (`logRetention.duration`): hours, a timedelta, or text such as "7 days". Nothing younger than the
+        table's safety age goes. With `dry_run` nothing goes at all, and `paths` of the answer is what would.
+
+        Raises OptionError for retentions below `purge.minRetentionHours`, ForeignTable, VersionGap, StorageError, and CorruptLog
+        where a part of the log cannot be read: then no split is deleted.
+        """
+        from indextables.table.maintain.purge import purge, purge_ages
+
+        ages = purge_ages(self._newest("purge").options, older_than, log_retention)
+        self.refresh()
+        return purge(self._handle, ages, dry_run=dry_run, progress=progress)
 
     def fsck(self, repair: bool = False, progress: Watcher | None = None) -> pa.Table:
         """What is wrong with the newest version of the table: `severity`, `kind`, `path` and `message` of each finding.

@@ -278,8 +278,59 @@ CLEANUP_FAILURE_POLICY = _retention.choice(
     ("continue", "fail"),
 )
 CLEANUP_DRY_RUN = _retention.flag("cleanup.dryRun", False, "Report what clean-up would delete, and delete nothing.")
+PURGE_DEFAULT_RETENTION_HOURS = _retention.hours(
+    "purge.defaultRetentionHours",
+    168,
+    "The age that a split which no version names must have before purge deletes it. A shorter time than `safetyAge.hours` has "
+    "no effect.",
+)
+PURGE_MIN_RETENTION_HOURS = _retention.hours(
+    "purge.minRetentionHours", 24, "Purge refuses to be asked for a shorter retention than this."
+)
+PURGE_RETENTION_CHECK_ENABLED = _retention.flag(
+    "purge.retentionCheckEnabled",
+    True,
+    "Whether `purge.minRetentionHours` holds. Without it, `safetyAge.hours` still does.",
+)
+PURGE_PARALLELISM = _retention.whole_or_auto(
+    "purge.parallelism",
+    "Delete requests that purge has on their way at the same time, each for at most 1,000 objects. `auto`: 8.",
+    unit="requests",
+)
+PURGE_MAX_FILES_TO_DELETE = _retention.whole(
+    "purge.maxFilesToDelete",
+    1_000_000,
+    "The most splits that one purge deletes. What is left over goes with the next purge.",
+    minimum=1,
+    unit="splits",
+)
+PURGE_DELETE_RETRIES = _retention.whole(
+    "purge.deleteRetries",
+    3,
+    "How often purge asks again for a delete that failed, beside the repeats of `storage.retry.maxAttempts`.",
+    unit="attempts",
+)
 PURGE_ON_WRITE_ENABLED = _retention.flag(
-    "purgeOnWrite.enabled", False, "Remove orphaned splits and old versions after a write."
+    "purgeOnWrite.enabled",
+    False,
+    "Purge after writes of this process, in the background: see the triggers. A purge that fails never fails the write.",
+)
+PURGE_ON_WRITE_TRIGGER_AFTER_WRITES = _retention.whole(
+    "purgeOnWrite.triggerAfterWrites",
+    0,
+    "Purge after every so many writes of this process to the table. 0: not because of writes.",
+    unit="writes",
+)
+PURGE_ON_WRITE_TRIGGER_AFTER_MERGE = _retention.flag(
+    "purgeOnWrite.triggerAfterMerge", True, "Purge after splits were merged."
+)
+PURGE_ON_WRITE_SPLIT_RETENTION_HOURS = _retention.hours(
+    "purgeOnWrite.splitRetentionHours", 168, "`purge.defaultRetentionHours` of purges that follow writes."
+)
+PURGE_ON_WRITE_TX_LOG_RETENTION_HOURS = _retention.hours(
+    "purgeOnWrite.txLogRetentionHours",
+    720,
+    "How far back time travel reaches after a purge that follows a write.",
 )
 MERGE_TARGET_SIZE = _retention.size(
     "merge.targetSize", 1 << 30, "The size of splits that merging small ones makes.", minimum=1

@@ -91,6 +91,14 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def _whole_or_auto(text: str) -> int:
+    return 0 if text.lower() == "auto" else _whole(text)
+
+
+def _show_whole_or_auto(value: int) -> str:
+    return str(value) if value else "auto"
+
+
 def _number(text: str) -> float:
     if not _NUMBER.fullmatch(text):
         raise ValueError(text)
@@ -162,6 +170,7 @@ _SIZES = {"b": 1} | {
 
 BOOLEAN: Kind[bool] = Kind("boolean", "true or false", _boolean, to_text)
 WHOLE: Kind[int] = Kind("whole number", "a whole number", _whole, str)
+WHOLE_OR_AUTO: Kind[int] = Kind("whole number", "a whole number, or auto", _whole_or_auto, _show_whole_or_auto)
 NUMBER: Kind[float] = Kind("number", "a number", _number, _show_number)
 TEXT: Kind[str] = Kind("text", "a text that is not empty", _text, str)
 LIST: Kind[tuple[str, ...]] = Kind("list", "names with commas between them", split_list, join_list)

@@ -128,6 +128,10 @@ class Section:
             Option(PREFIX + key, kinds.WHOLE, default, doc, unit=unit, minimum=minimum, maximum=maximum, scope=scope)
         )
 
+    def whole_or_auto(self, key: str, doc: str, *, unit: str = "") -> Option[int]:
+        """An option that is a whole number, or `auto`, which is the default and reads as 0."""
+        return self._add(Option(PREFIX + key, kinds.WHOLE_OR_AUTO, 0, doc, unit=unit, minimum=0))
+
     def ratio(self, key: str, default: float, doc: str) -> Option[float]:
         """An option between 0 and 1."""
         return self._add(Option(PREFIX + key, kinds.NUMBER, default, doc, unit="ratio", minimum=0, maximum=1))

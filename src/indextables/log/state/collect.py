@@ -7,6 +7,7 @@ or are too young to go. A state that cannot be read might name any of them, so t
 from __future__ import annotations
 
 import logging
+from collections.abc import Container
 
 from indextables.core import options as opt
 from indextables.core.errors import LogError
@@ -22,15 +23,16 @@ logger = logging.getLogger("indextables")
 _MANIFESTS_PREFIX = f"{LOG_DIR}/manifests/"
 
 
-def collect_manifests(at: LogAtVersion, *, dry_run: bool | None = None) -> CleanupReport:
-    """Delete the manifests that may go. `dry_run` overrules `cleanup.dryRun`."""
-    return plan_and_delete(at, lambda _patient: _plan(at), dry_run=dry_run)
+def collect_manifests(at: LogAtVersion, *, dry_run: bool | None = None, without: Container[str] = ()) -> CleanupReport:
+    """Delete the manifests that may go. `dry_run` overrules `cleanup.dryRun`. States in `without` count as gone already."""
+    return plan_and_delete(at, lambda _patient: _plan(at, without), dry_run=dry_run)
 
 
-def _plan(at: LogAtVersion) -> Plan:
+def _plan(at: LogAtVersion, without: Container[str] = ()) -> Plan:
     log, snapshot = at.log, at.snapshot
     now = store_time(log)
     manifests, states = _list(log)
+    states = [(version, meta) for version, meta in states if meta.key not in without]
     zero = log.head(version_key(0))
     if (zero.etag if zero else None) != snapshot.anchor:
         return Plan([], stopped="version 0 is not the one that was opened: the table was replaced")

@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from indextables.core.errors import LogWarning
+from indextables.log.check.findings import FINDINGS_SCHEMA
 from indextables.sql.answer import TEXT, WHOLE, Executor, Setting, columns
 from indextables.sql.commands import Fsck, RepairLog
 from indextables.sql.table_ref import TablePath
@@ -23,7 +24,6 @@ REPAIR: Final = columns(
     missing_splits=WHOLE,
     status=TEXT,
 )
-FSCK: Final = columns(severity=TEXT, kind=TEXT, path=TEXT, message=TEXT)
 
 
 def repair_log(command: RepairLog, at: Setting) -> list[dict[str, Any]]:
@@ -46,5 +46,5 @@ def fsck(command: Fsck, at: Setting) -> pa.Table:
 
 EXECUTORS: Final[dict[type, Executor]] = {
     RepairLog: Executor(REPAIR, repair_log, changes=True),
-    Fsck: Executor(FSCK, fsck, changes=True),
+    Fsck: Executor(FINDINGS_SCHEMA, fsck, changes=True),
 }

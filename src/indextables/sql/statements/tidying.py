@@ -12,6 +12,7 @@ from indextables.log.json_checkpoint import has_parts
 from indextables.sql.answer import FLAG, NUMBER, TEXT, WHOLE, Executor, Setting, columns
 from indextables.sql.commands import Checkpoint, Compact, MergeSplits, Optimize, Purge, TruncateTimeTravel
 from indextables.table.at_version import handle_of
+from indextables.table.maintain.optimize import STEPS_SCHEMA
 
 if TYPE_CHECKING:
     from indextables.table.maintain.merge import Merged
@@ -68,7 +69,6 @@ TRUNCATE: Final = columns(
     files_preserved=WHOLE,
     message=TEXT,
 )
-OPTIMIZE: Final = columns(step=TEXT, reason=TEXT, status=TEXT, before=TEXT, after=TEXT, duration_ms=WHOLE, message=TEXT)
 
 
 def merge_splits(command: MergeSplits, at: Setting) -> list[dict[str, Any]]:
@@ -174,5 +174,5 @@ EXECUTORS: Final[dict[type, Executor]] = {
     Checkpoint: Executor(CHECKPOINT, checkpoint, changes=True),
     Compact: Executor(CHECKPOINT, checkpoint, changes=True),
     TruncateTimeTravel: Executor(TRUNCATE, truncate_time_travel, changes=True),
-    Optimize: Executor(OPTIMIZE, optimize, changes=True),
+    Optimize: Executor(STEPS_SCHEMA, optimize, changes=True),
 }

@@ -28,6 +28,8 @@ logger = logging.getLogger("indextables")
 DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 SPLITS: Final = "splits/split-"
 """What follows the partition's directory in the name of every split."""
+SPLIT_SUFFIX: Final = ".split"
+"""What the names of data files end with."""
 _ESCAPED: Final = frozenset(map(chr, range(0x20))) | frozenset("\"#%'*/:=?\\\x7f{[]^")
 _LONGEST: Final = 200
 """Bytes of a directory's name. A longer one ends in a hash: file systems end at 255."""
@@ -106,7 +108,7 @@ class Uploads:
         return False
 
     def _new_key(self, directory: str) -> str:
-        key = f"{directory}{SPLITS}{self._prefix}{self._log.clock.uuid()}.split"
+        key = f"{directory}{SPLITS}{self._prefix}{self._log.clock.uuid()}{SPLIT_SUFFIX}"
         with self._lock:
             self._keys.append(key)
             self._names.append(key)
@@ -134,8 +136,13 @@ def partition_directory(values: Mapping[str, str | None]) -> str:
     return "".join(f"{_component(column, value)}/" for column, value in values.items())
 
 
+def partition_name(column: str) -> str:
+    """How the names of a partition column's directories begin, `day=`."""
+    return f"{_escaped(column)}="
+
+
 def _component(column: str, value: str | None) -> str:
-    name = f"{_escaped(column)}={_escaped(value) if value else DEFAULT_PARTITION}"
+    name = f"{partition_name(column)}{_escaped(value) if value else DEFAULT_PARTITION}"
     if len(name.encode()) <= _LONGEST:
         return name
     short = name.encode()[: _LONGEST - 17].decode(errors="ignore")

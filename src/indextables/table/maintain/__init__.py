@@ -1,4 +1,4 @@
-"""Merges, checks and repairs, and what a table says of itself.
+"""Merges, purges, checks and repairs, and what a table says of itself.
 
 merge.py           many small splits become few large ones
 merge_plan.py      which splits are merged into which
@@ -7,6 +7,8 @@ truncate.py        time travel given up: the newest version becomes the oldest
 optimize.py        merge, compact, purge and prewarm, as far as a table needs it
 describe_table.py  a table in facts
 list_partitions.py partitions with files, rows, bytes and ages
+purge.py           splits that no version names, and old parts of the log, deleted
+purging/           what a purge finds, and how it deletes
 describe_state.py  the state that a table was opened from
 describe_rows.py   files, history, partitions and changes, as rows
 list_skips.py      files that an operation could not handle

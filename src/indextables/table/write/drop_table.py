@@ -8,10 +8,8 @@ from indextables.core.errors import StorageError
 from indextables.log.log_paths import LOG_DIR
 from indextables.log.table_log import TableLog
 from indextables.storage.local import local_store
+from indextables.table.build.uploads import SPLIT_SUFFIX
 from indextables.table.open_table import open_table_of
-
-_SPLIT: str = ".split"
-"""What the names of data files end with."""
 
 
 def drop_table(log: TableLog) -> None:
@@ -23,7 +21,7 @@ def drop_table(log: TableLog) -> None:
     keys = [found.key for found in log.store.list("")]
     of_log = sorted((key for key in keys if key.startswith(f"{LOG_DIR}/")), reverse=True)
     _delete(log, of_log)
-    splits = [key for key in keys if key.endswith(_SPLIT) and not key.startswith(f"{LOG_DIR}/")]
+    splits = [key for key in keys if key.endswith(SPLIT_SUFFIX) and not key.startswith(f"{LOG_DIR}/")]
     _delete(log, splits)
     if local_store(log.store) is not None:
         _remove_directories(Path(log.url), [*of_log, *splits])
