@@ -500,6 +500,11 @@ def test_other_partition_columns_need_a_replacement_of_everything() -> None:
         with pytest.raises(CommitError, match="only in a commit that replaces all rows"):
             decide(change, base(), base(), NOW)
     with pytest.raises(CommitError, match="has a value of day"):
-        decide(Change(adds=(add("o", partition_values={"day": "1"}),), replace=Replace(), metadata=update), base(), base(), NOW)
+        decide(
+            Change(adds=(add("o", partition_values={"day": "1"}),), replace=Replace(), metadata=update),
+            base(),
+            base(),
+            NOW,
+        )
     same = MetadataUpdate(partition_columns=("day",))
     assert decide(Change(adds=(add("o", partition_values={"day": "1"}),), metadata=same), base(), base(), NOW).actions

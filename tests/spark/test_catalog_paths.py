@@ -191,7 +191,7 @@ def test_replace_keeps_the_history(spark: SparkSession, url: str, filled: str) -
 
 
 def test_replace_changes_the_partition_columns(spark: SparkSession, url: str, filled: str) -> None:
-    """Each statement says which partition columns the table has from then on, none of them included. Older versions keep theirs."""
+    """Each statement says which partition columns the table has from then on, none included. Older versions keep theirs."""
     spark.sql(f"REPLACE TABLE {filled} PARTITIONED BY (third) AS SELECT id, message, id % 3 third FROM {filled}")
     assert Table.open(url).partition_columns == ("third",)
     assert rows(spark, f"SHOW PARTITIONS {filled}") == [("third=0",), ("third=1",), ("third=2",)]

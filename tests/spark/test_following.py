@@ -1,4 +1,4 @@
-"""`read.following.enabled`: a DataFrame that is asked again reads the newest version. Without it, it stays where it was loaded."""
+"""`read.following.enabled`: a DataFrame that is asked again reads the newest version. Without the option it stays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ TASKS = {"spark.indextables.read.local.enabled": "false"}
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    table = Table.create(str(tmp_path / "t"), pa.schema([("id", pa.int64()), ("day", pa.string())]), partition_by=["day"])
+    table = Table.create(
+        str(tmp_path / "t"), pa.schema([("id", pa.int64()), ("day", pa.string())]), partition_by=["day"]
+    )
     more(table, 1)
     return table
 
@@ -145,4 +147,6 @@ def test_what_cannot_follow_says_so(spark: SparkSession, table: Table, python_so
         spark.read.format(python_source).option(FOLLOW, "true").load(table.url)
     with pytest.raises(ValueError, match="only DataFrames of the connector move on"):
         read(spark, table.url, options={FOLLOW: "true"})
-    assert "expected" in refused(loaded(spark, table).sparkSession.read.format("indextables").option(FOLLOW, "x").load, table.url)
+    assert "expected" in refused(
+        loaded(spark, table).sparkSession.read.format("indextables").option(FOLLOW, "x").load, table.url
+    )

@@ -78,7 +78,7 @@ class MetadataUpdate:
     name: str | None = None
     description: str | None = None
     partition_columns: tuple[str, ...] | None = None
-    """Other partition columns: only for a commit that replaces every file, because the values of a file are those of its columns."""
+    """Other partition columns: only for a commit that replaces every file, because a file has the values of its own columns."""
 
     def applied_to(self, metadata: MetadataAction) -> MetadataAction:
         """The metadata with this update."""

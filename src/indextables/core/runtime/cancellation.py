@@ -1,7 +1,7 @@
 """Work that somebody else may end: a flag for each piece of work, which loops over splits look at.
 
-    caller ──▶ with cancellable() as work: … ──▶ checked(splits) raises WorkCancelled at the next split
-    other thread ──▶ work.cancel() ──────────────────┘
+caller ──▶ with cancellable() as work: … ──▶ checked(splits) raises WorkCancelled at the next split
+other thread ──▶ work.cancel() ──────────────────┘
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def stays_at_version(options: Options) -> Options:
     if options[opt.READ_FOLLOWING_ENABLED]:
         raise OptionError(
             f"{opt.READ_FOLLOWING_ENABLED.key} is true, and only DataFrames of the connector move on with their table "
-            "(indextables.spark.status(spark) says what serves a session): leave the option out, and load again to see newer rows",
+            "(indextables.spark.status(spark) says what serves a session): leave the option out and load again to see newer rows",
             key=opt.READ_FOLLOWING_ENABLED.key,
         )
     return options

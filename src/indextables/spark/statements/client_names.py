@@ -1,7 +1,7 @@
 """The tables behind the names of a Connect session. A client sees no plan, so the server is asked in words.
 
-    DESCRIBE TABLE EXTENDED n   a name in a catalog: its provider and its location
-    explain                     a temporary view: the place of the table below it
+DESCRIBE TABLE EXTENDED n   a name in a catalog: its provider and its location
+explain                     a temporary view: the place of the table below it
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _below_view(spark: SparkSession, quoted: str) -> str | None:
     from pyspark.errors import PySparkException
 
     try:
-        text = spark.table(quoted)._explain_string(extended=True)  # type: ignore[operator]  # noqa: SLF001 - explain prints it
+        text = spark.table(quoted)._explain_string(extended=True)  # noqa: SLF001 - explain prints it
     except PySparkException:
         return None
     plan = text.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]

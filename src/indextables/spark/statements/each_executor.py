@@ -65,7 +65,9 @@ def with_executors(spark: SparkSession, command: c.Command, options: Mapping[str
     answers = run_on_executors(spark, [partial(_in_worker, command, dict(options))] * parallelism(spark))
     workers = {(executor, host, process): rows for executor, host, process, rows in answers}
     parts = [here]
-    parts += [_named(rows, executor, host) for (executor, host, _), rows in sorted(workers.items(), key=lambda one: one[0])]
+    parts += [
+        _named(rows, executor, host) for (executor, host, _), rows in sorted(workers.items(), key=lambda one: one[0])
+    ]
     if {"executor_id", "host"} & set(here.column_names):
         return pa.concat_tables(parts)
     if "host_count" in here.column_names:
@@ -128,7 +130,10 @@ def _summed(parts: Sequence[pa.Table]) -> pa.Table:
     keys = [name for name in ("section", "category", "cache") if name in schema.names]
     numbers = [(name, how) for name, how in _SUMS.items() if name in schema.names]
     grouped = together.group_by(keys, use_threads=False).aggregate(numbers)
-    rows = [{**{key: row[key] for key in keys}, **{name: row[f"{name}_{how}"] for name, how in numbers}} for row in grouped.to_pylist()]
+    rows = [
+        {**{key: row[key] for key in keys}, **{name: row[f"{name}_{how}"] for name, how in numbers}}
+        for row in grouped.to_pylist()
+    ]
     for row in rows:
         if "calls" in row:
             row["avg_us"] = row["total_ms"] * 1000 / row["calls"] if row["calls"] else None

@@ -1,8 +1,8 @@
 """A command in a Spark session: run in this process, by executors, or in each of them.
 
-    figures of processes (caches, storage, profiler, environment)   here, and in every executor
-    PREWARM                                                         on every machine that has executors, else here
-    everything else                                                 here; `SparkTable` lets executors do what is long
+figures of processes (caches, storage, profiler, environment)   here, and in every executor
+PREWARM                                                         on every machine that has executors, else here
+everything else                                                 here; `SparkTable` lets executors do what is long
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from indextables.table.progress import Watcher
 
 MERGE_BYTES: Final = 1 << 30
-"""Bytes of live splits from which executors merge: 1 GiB, which one process merges in about half a minute. Spark takes some seconds
-to begin its tasks."""
+"""Bytes of live splits from which executors merge: 1 GiB, which one process merges in about half a minute. Spark takes some
+seconds to begin its tasks."""
 COMPACT_FILES: Final = 1_000_000
 """Files from which executors write the state: below, one process takes less time than Spark needs to begin."""
 
@@ -28,7 +28,7 @@ class SparkTable(Table):
     session: SparkSession
 
     def in_session(self, session: SparkSession) -> SparkTable:
-        """This table, with the session whose executors do the work."""
+        """The same table, with the session whose executors do the work."""
         self.session = session
         return self
 
@@ -61,7 +61,8 @@ class SparkTable(Table):
     def _pays(self, column: str | None, least: int) -> bool:
         """True if the live files are so many, or so large together, that executors are faster than this process."""
         files = self.refresh().files()
-        return (files.num_rows if column is None else sum(files.column(column).to_pylist())) >= least
+        much: int = files.num_rows if column is None else sum(files.column(column).to_pylist())
+        return much >= least
 
 
 def open_in(session: SparkSession, url: str, options: Any) -> SparkTable:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from indextables.core.errors import TableNotFound
 from indextables.core.options import PREFIX
-from indextables.sql import commands as c
-from indextables.sql.grammar import parse_statement
-from indextables.sql.table_ref import TableName, TableRef
+from indextables.spark.reading.arrow_types import spark_schema
 from indextables.spark.statements.client_names import place_of
 from indextables.spark.statements.run_statement import is_shared, run_statement
 from indextables.spark.statements.spark_table import open_in
+from indextables.sql import commands as c
+from indextables.sql.grammar import parse_statement
+from indextables.sql.table_ref import TableName, TableRef
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,7 +46,9 @@ def wrap_sql(session: Any) -> None:
             url = place_of(session, ref) if isinstance(ref, TableName) else ref.url
             return open_in(session, url, settings)
 
-        return session.createDataFrame(run_statement(session, command, table, settings))  # type: ignore[no-any-return]
+        rows = run_statement(session, command, table, settings)
+        schema = spark_schema(rows.schema, rows.schema.names)
+        return session.createDataFrame(rows if rows.num_rows else [], schema)
 
     setattr(sql, _MARK, True)
     session.sql = sql

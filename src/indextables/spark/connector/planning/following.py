@@ -3,8 +3,9 @@
     load ──▶ version 3, its columns ──▶ a query ──▶ newest ──▶ version 5 for every reference of this query
                                         a later query ──▶ newest ──▶ version 8
 
-Spark plans each query anew, and the connector asks here then. The versions that a query has chosen come with the question, so a table
-that is named twice in a query is read once. A DataFrame whose version was named (`versionAsOf`, `VERSION AS OF`) stays where it is.
+Spark plans each query anew, and the connector asks here then. The versions that a query has chosen come with the question, so
+a table that is named twice in a query is read at one version. A DataFrame whose version was named (`versionAsOf`, `VERSION AS
+OF`) stays where it is.
 """
 
 from __future__ import annotations

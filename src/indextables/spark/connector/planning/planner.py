@@ -108,7 +108,12 @@ def open_handle(
     if schema is None:
         keep_handle(text, read, handle)
         schema = loaded_schema(read, handle, months=True).json()
-    return [text.encode(), table_name(read, handle).encode(), schema.encode(), "\n".join(handle.partition_columns).encode()]
+    return [
+        text.encode(),
+        table_name(read, handle).encode(),
+        schema.encode(),
+        "\n".join(handle.partition_columns).encode(),
+    ]
 
 
 def reader_options(asked: Mapping[str, Any]) -> dict[str, str]:
