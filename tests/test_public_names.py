@@ -22,7 +22,8 @@ SIGNATURES = {
     "overwrite": "(self, data, where=None, progress=None)",
     "merge_splits": "(self, target_size=None, where=None, max_dest_splits=None, max_source_splits_per_merge=1000, progress=None)",
     "checkpoint": "(self)",
-    "prewarm": "(self, where=None)",
+    "prewarm": "(self, where=None, segments=None, fields=None, parallelism=None, wait=True)",
+    "component_sizes": "(self, where=None)",
     "fsck": "(self, repair=False, progress=None)",
     "repair": "(source_log, target_log=None, options=None)",
     "purge": "(self, older_than=None, log_retention=None, dry_run=False, progress=None)",
@@ -36,6 +37,8 @@ SIGNATURES = {
     "history": "(self, limit=None)",
     "changes": "(self, since)",
     "log": "(self, include_all=False)",
+    "log_actions": "(self, include_all=False)",
+    "upgrade_protocol": "(self)",
     "skips": "(self)",
 }
 PROPERTIES = {"version", "schema", "partition_columns", "properties", "url", "id"}
@@ -55,9 +58,17 @@ def signature(function: Any) -> str:
 
 
 def test_the_package() -> None:
-    assert {"AddAction", "Changes", "Commit", "Table", "__version__"} <= set(indextables.__all__)
+    assert {"AddAction", "Changes", "Commit", "Table", "__version__", "sql"} <= set(indextables.__all__)
     assert all(hasattr(indextables, name) for name in indextables.__all__)
     assert indextables.__version__.count(".") == 2
+
+
+def test_statements_are_run_by_the_package() -> None:
+    from indextables.sql.run_text import sql
+
+    assert callable(indextables.sql)
+    assert signature(sql) == "(text, /, options=None, progress=None, **tables)"
+    assert signature(indextables.sql) == "(text, /, options=None, progress=None, **tables)"
 
 
 def test_the_methods_of_a_table() -> None:

@@ -1,8 +1,8 @@
 """A forked child must not wait for a thread of its parent: every lock of the package is found, held, and used in a child.
 
 The locks are found by walking: all modules, their attributes, and the objects of the package, containers and pools that can be
-reached from there. A lock has a path (`indextables.core.metrics.METRICS._lock.value`). The child walks the path again and gets
-the lock that is there now. Where the path ends early in the child, the child has forgotten the state, and cannot wait for it.
+reached from there. A lock has a path (`indextables.core.metrics.METRICS._kept.value.lock`). The child walks the path again and
+gets the lock that is there now. Where the path ends early in the child, the child has forgotten the state, and waits for nothing.
 
 Locks inside native libraries are not ours to renew: a fork while another thread is inside Tantivy can hang the child.
 """

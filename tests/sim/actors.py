@@ -122,6 +122,12 @@ class Purger(Actor):
             self.sim.scheduler.note(f"purged: {done.message}", self.name)
 
 
+class SlowPurger(Purger):
+    """The same on a machine that stands still for hours, while others go on and time passes."""
+
+    cautious = False
+
+
 class Truncator(Actor):
     """Gives up time travel: commits a floor, sums up, cleans up."""
 

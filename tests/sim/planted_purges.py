@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -11,6 +10,7 @@ import numpy as np
 
 import indextables.log.json_checkpoint as checkpoint_module
 import indextables.log.reachability as reachability_module
+import indextables.table.maintain.purge as purge_module
 import indextables.table.maintain.purging.orphans as orphans_module
 from indextables.core.errors import ObjectNotFound
 from indextables.log.actions import Actions
@@ -43,20 +43,17 @@ def _young_splits() -> list[Patch]:
 def _listed_after_the_log() -> list[Patch]:
     """Purge reads the log first, and then lists the splits."""
     real = orphans_module.plan_purge
+    read: dict[LogAtVersion, Hashes] = {}
 
     def plan_purge(at: LogAtVersion, ages: Ages) -> PurgePlan:
-        named: Hashes = orphans_module.named_splits(at)
-        with mock.patch.object(orphans_module, "named_splits", return_value=named):
-            made = real(at, ages)
-        return replace(made, log_keys=())
+        read[at] = orphans_module.named_splits(at)
+        with mock.patch.object(orphans_module, "named_splits", return_value=read[at]):
+            return real(at, ages)
 
-    def named_splits(at: LogAtVersion, without: frozenset[str] = frozenset()) -> Hashes:
-        raise AssertionError("the log was read already")
-
-    del named_splits
-    import indextables.table.maintain.purge as purge_module
-
-    return [mock.patch.object(purge_module, "plan_purge", plan_purge)]
+    return [
+        mock.patch.object(purge_module, "plan_purge", plan_purge),
+        mock.patch.object(purge_module, "named_splits", lambda at: read[at]),
+    ]
 
 
 @planted(40, "forgets-parts", "in_parts", "data-gone", "snatched")
@@ -99,7 +96,7 @@ def _ignores_removes() -> list[Patch]:
     ]
 
 
-@planted(42, "gone-is-gone", "sleepy_purge", "data-gone", "snatched")
+@planted(42, "gone-is-gone", "vanishing", "data-gone", "snatched")
 def _gone_is_gone() -> list[Patch]:
     """A log object that vanishes while purge reads the log names nothing, and purge goes on."""
     real_versions, real_states = reachability_module._in_versions, reachability_module._read_states
@@ -134,9 +131,3 @@ def _gone_is_gone() -> list[Patch]:
         mock.patch.object(reachability_module, "_in_manifest", in_manifest),
         mock.patch.object(reachability_module, "_in_checkpoint", in_checkpoint),
     ]
-
-
-@planted(43, "torn-listing", "sleepy_purge", "data-gone", "snatched")
-def _torn_listing() -> list[Patch]:
-    """A purge that slept between its listings of the log believes both."""
-    return [mock.patch.object(reachability_module, "_SLOW_SECONDS", float("inf"))]

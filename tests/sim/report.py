@@ -9,8 +9,8 @@ from typing import Any
 
 _PROPERTY = "simulation"
 _SHOWN = ("schedules", "commits", "acked", "unknown", "reads", "requests", "faults", "late arrivals", "naps", "jumps")
-_SHOWN_TOO = ("deaths", "drops", "checkpoints", "incremental", "selective", "compacted", "cleanups")
-_SHOWN_LAST = ("log objects deleted", "manifests collected", "ghosts", "violations")
+_SHOWN_TOO = ("deaths", "drops", "checkpoints", "incremental", "selective", "compacted", "cleanups", "purges")
+_SHOWN_LAST = ("log objects deleted", "splits purged", "manifests collected", "ghosts", "violations")
 
 
 def line(totals: Counter[str]) -> str:

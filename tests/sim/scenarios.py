@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sim.actors import Checkpointer, Cleaner, Creator, Dropper, Purger, Reader, Truncator
+from sim.actors import Checkpointer, Cleaner, Creator, Dropper, Purger, Reader, SlowPurger, Truncator
 from sim.row_writers import RowsSimulation, RowWriter
 from sim.simulation import FORMS, Quota, Simulation
 from sim.weather import CALM, Cut, Weather
@@ -473,7 +473,7 @@ def overwritten(seed: int, cut: Cut) -> Simulation:
 @scenario
 def sleepy_purge(seed: int, cut: Cut) -> Simulation:
     """A purge sleeps in the middle of what it does, for hours or days; all others are quick, and write both formats."""
-    call = 3 + int(chance(seed, "call") * 22)
+    call = 3 + int(chance(seed, "call") * 45)
     asleep = ("P", call, pick(seed, "nap", 3 * HOUR, 2 * DAY, 4 * DAY))
     weather = replace(PURGING, sleeper=asleep, jumps_rate=0.1, jumps=(61 * MINUTE, 25 * HOUR))
     sim = Simulation(seed, cut, weather, retention=HOUR)
@@ -484,6 +484,21 @@ def sleepy_purge(seed: int, cut: Cut) -> Simulation:
     sim.add(Checkpointer, "K", operations=4, hold=0.0, alone=True)
     sim.add(Checkpointer, "L", operations=3, hold=0.0, alone=True, state_format="json" if seed % 2 else "avro")
     sim.add(Cleaner, "C", operations=6, alone=True)
+    return sim
+
+
+@scenario
+def vanishing(seed: int, cut: Cut) -> Simulation:
+    """A purge stands still for hours while it reads the log, and versions that it has listed are cleaned up."""
+    call = 30 + int(chance(seed, "call") * 15)
+    weather = replace(PURGING, sleeper=("P", call, 5 * HOUR), jumps_rate=0.25, jumps=(31 * MINUTE, 61 * MINUTE))
+    sim = Simulation(seed, cut, weather, retention=HOUR)
+    sim.base(4, checkpoints_at=(1,), every=HOUR)
+    sim.pass_time(2 * DAY)
+    sim.add(SlowPurger, "P", operations=1, alone=True)
+    sim.add(Writer, "A", operations=3, kinds=("append",))
+    sim.add(Checkpointer, "K", operations=2, hold=0.0, alone=True, after="A")
+    sim.add(Cleaner, "C", operations=8, alone=True, after="A")
     return sim
 
 

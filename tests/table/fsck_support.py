@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pyarrow as pa
 
+from indextables.core.errors import StorageError
 from indextables.log.check.findings import FINDINGS_SCHEMA
+from indextables.log.log_elsewhere import LogElsewhere
 from indextables.log.log_paths import POINTER
 from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.checkpoint import checkpoint
+from indextables.storage.store import ObjectMeta, StoredObject
 from indextables.table.at_version import handle_of
 from indextables.table.maintain.fsck import fsck
-from log.support import MemoryStore, make_log
+from indextables.table.maintain.repair import Repaired, repair_log
+from log.support import LOG, MemoryStore, make_log
 from table.merge_support import some, store_with, table_in
 
 Row = tuple[str, str, str]
@@ -23,11 +28,16 @@ Row = tuple[str, str, str]
 
 def whole_table() -> MemoryStore:
     """A partitioned table of 36 rows without damage: four appends, a state at 4, a merge, two more appends."""
-    return _whole_table().copy()
+    return _kept_table().copy()
 
 
 @cache
-def _whole_table() -> MemoryStore:
+def _kept_table() -> MemoryStore:
+    return build_table()
+
+
+def build_table() -> MemoryStore:
+    """The same, made anew."""
     store = store_with(4, ["day"])
     write_state(store)
     kept = store.bytes()
@@ -88,3 +98,77 @@ def flip(data: bytes) -> bytes:
 
 def cut(data: bytes) -> bytes:
     return data[: len(data) // 2]
+
+
+class Below:
+    """The objects of a store below a directory, as a store of its own."""
+
+    def __init__(self, store: Any, directory: str) -> None:
+        self.inner = store
+        self._below = f"{directory}/"
+        self.root = f"{store.root}/{directory}"
+
+    def get(self, key: str) -> StoredObject:
+        found = self.inner.get(self._below + key)
+        return StoredObject(found.data, self._meta(found.meta))
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        return bytes(self.inner.get_range(self._below + key, start, end))
+
+    def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        return [self.get_range(key, start, end) for start, end in ranges]
+
+    def head(self, key: str) -> ObjectMeta:
+        return self._meta(self.inner.head(self._below + key))
+
+    def create(self, key: str, data: bytes) -> None:
+        self.inner.create(self._below + key, data)
+
+    def put(self, key: str, data: bytes) -> None:
+        self.inner.put(self._below + key, data)
+
+    def list(self, prefix: str, after: str | None = None) -> Iterator[ObjectMeta]:
+        found = self.inner.list(self._below + prefix, None if after is None else self._below + after)
+        return (self._meta(meta) for meta in found)
+
+    def delete(self, keys: Sequence[str]) -> dict[str, StorageError]:
+        raise AssertionError(f"nobody deletes {keys}")
+
+    def _meta(self, meta: ObjectMeta) -> ObjectMeta:
+        return replace(meta, key=meta.key.removeprefix(self._below))
+
+
+NEW = "_transaction_log_repaired"
+
+
+def repair_into(store: Any, directory: str = NEW) -> Repaired:
+    """Write a new log of the table in a store beside the old one."""
+    source = make_log(store)
+    return repair_log(source, make_log(LogElsewhere(store, Below(store, directory)), clock=source.clock))
+
+
+def swapped(store: MemoryStore, directory: str = NEW) -> MemoryStore:
+    """The store after the logs were swapped."""
+    other = store.copy()
+    for key in keys(other, f"{LOG}/"):
+        if key.startswith(f"{LOG}/"):
+            other.objects[key.replace(LOG, f"{LOG}_damaged", 1)] = other.objects.pop(key)
+    for key in keys(other, f"{directory}/"):
+        other.objects[key.replace(directory, LOG, 1)] = other.objects.pop(key)
+    return other
+
+
+def repaired(store: MemoryStore) -> tuple[Repaired, MemoryStore]:
+    """The answer of a repair, and the store after the logs were swapped. Every object stayed as it was."""
+    before = store.bytes()
+    answer = repair_into(store)
+    after = store.bytes()
+    assert {key: after.get(key) for key in before} == before, "a repair only adds"
+    assert all(key.startswith(f"{NEW}/") for key in after.keys() - before.keys())
+    return answer, swapped(store)
+
+
+def without_log(store: MemoryStore) -> MemoryStore:
+    other = store.copy()
+    other.delete([key for key in other.objects if key.startswith(f"{LOG}/")])
+    return other

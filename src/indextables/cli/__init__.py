@@ -6,7 +6,6 @@
     app.py           what can be typed: commands, options, help
     app_looking.py   the same for commands that look: tail, ls, partitions, export
     app_maintenance.py  the same for commands that maintain: prewarm, optimize, drop
-    app_sql.py       the same for the command `sql`
     params.py        options that several commands share
     command.py       how a command is declared
     examples.py      the examples of `--help`
@@ -20,13 +19,12 @@
     tables_below.py  the tables below a place
     maintaining.py   commands that keep a table fast and small, or end it
     confirm.py       asks before something is lost
-    sql_text.py      the command `sql`: statements of a text, a file or a prompt
-    sql_prompt.py    a prompt for statements, with history and completion
     answers.py       what commands return
     errors.py        exit codes, and errors in the words of a command line
     run.py           finds the command of a command line
     perform.py       runs a command, shows its answer or its error, and returns the exit code
     stop.py          what Ctrl-C does
+    sql/             the command `sql`: statements of a text, a file or a prompt
     load/            reads the files that `import` is given, and guesses their schema
     export/          writes rows to files that `import` reads
     render/          the one place that prints: tables, tab-separated lines, JSON, progress

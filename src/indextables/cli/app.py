@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from indextables._version import __version__
-from indextables.cli import app_looking, app_maintenance, app_sql
+from indextables.cli import app_looking, app_maintenance
 from indextables.cli import params as p
 from indextables.cli.command import Call, command
 from indextables.cli.load.formats import Format
+from indextables.cli.sql import sql_command
 
 app = typer.Typer(
     name="indextables",
@@ -268,4 +269,4 @@ def merge(
 
 app_looking.declare(app)
 app_maintenance.declare(app)
-app_sql.declare(app)
+sql_command.declare(app)

@@ -18,6 +18,5 @@ bound_texts.py      the least and the greatest value of a column as texts, cut t
 java_text.py        doubles and strings as Java prints them, byte for byte
 schema_hash.py      the name of a doc mapping that many files share
 sql_tokens.py       SQL text → words, for filters, aggregates and statements
-sql_cursor.py       words of SQL, read one after another
 batches.py          large Arrow batches → batches of a bounded size
 """

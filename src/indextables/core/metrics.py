@@ -1,9 +1,9 @@
 """What happened, in numbers: one small hook that the code reports to and monitoring reads from.
 
     METRICS.observe("indextables.state.read.duration_ms", 12.5) ──▶ series ──┬─▶ snapshot(): a dict
-    METRICS.counter("indextables.storage.requests", read) ──▶ counter ───────┴─▶ openmetrics(): text for Prometheus
+    REQUESTS = METRICS.counter("indextables.storage.requests") ──▶ counter ──┴─▶ openmetrics(): text for Prometheus
 
-A series has a count, a sum and a last value. A counter is a total that another module keeps, and is read when somebody asks.
+A series has a count, a sum and a last value. A counter has a total only, which its module adds to, or another module keeps.
 `subscribe(callable)` gets every observation as it happens. A forked child counts from 0: its figures are its own.
 """
 
@@ -56,7 +56,7 @@ class Metrics:
     def __init__(self) -> None:
         self._kept: ProcessLocal[_Kept] = ProcessLocal(_Kept)
         self._subscribers: tuple[Subscriber, ...] = ()
-        self._counters: dict[str, Callable[[], float]] = {}
+        self._counters: dict[str, Counter | Callable[[], float]] = {}
 
     def observe(self, name: str, value: float) -> None:
         """Add a value."""
@@ -104,8 +104,13 @@ class Metrics:
 
         return decorate
 
-    def counter(self, name: str, read: Callable[[], float]) -> None:
-        """Show a total that another module keeps: `read` is called when somebody asks. A later `read` replaces an earlier one."""
+    def counter(self, name: str) -> Counter:
+        """A counter of this name, which is shown from now on."""
+        counter = self._counters[name] = Counter()
+        return counter
+
+    def show(self, name: str, read: Callable[[], float]) -> None:
+        """Show a total that another module keeps: `read` is called when somebody asks."""
         self._counters[name] = read
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
@@ -132,7 +137,9 @@ class Metrics:
 
     def counters(self) -> dict[str, float]:
         """Every counter, as it stands now."""
-        return {name: read() for name, read in sorted(self._counters.items())}
+        return {
+            name: kept.total if isinstance(kept, Counter) else kept() for name, kept in sorted(self._counters.items())
+        }
 
     def openmetrics(self) -> str:
         """Every counter and every series as OpenMetrics text.
@@ -163,6 +170,36 @@ class Metrics:
         kept = self._kept.value
         with kept.lock:
             kept.series.clear()
+
+
+class Counter:
+    """A total of this process, which only grows. Safe to use from many threads. A forked child counts from 0."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: ProcessLocal[_Total] = ProcessLocal(_Total)
+
+    def add(self, amount: int) -> None:
+        """Add to the total."""
+        kept = self._kept.value
+        with kept.lock:
+            kept.total += amount
+
+    @property
+    def total(self) -> int:
+        """All that was added so far."""
+        return self._kept.value.total
+
+
+class _Total:
+    """The total of a counter in one process."""
+
+    __slots__ = ("lock", "total")
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.total = 0
 
 
 class _Timed:
@@ -199,6 +236,11 @@ class _Names:
             plain += "_"
         self._used.update(plain + ending for ending in endings)
         return plain
+
+
+def member_of(attribute: str, key: str) -> Callable[[Any], float]:
+    """A figure for `Metrics.measured`: the number under a key of a mapping that the result has; 0 where there is none."""
+    return lambda result: (getattr(result, attribute) or {}).get(key, 0)
 
 
 def _number(value: float) -> str:

@@ -26,8 +26,8 @@ _NO_SECRETS: Final = re.compile(
 )
 """Names that have such a part and are no secrets all the same: sizes and lists of columns."""
 
-_USER_INFO: Final = re.compile(r"(?<=://)[^/?#\s]*@")
-"""What stands before the host of a URL: a user, or a user and a password, which may hold an @ of its own."""
+_USER_INFO: Final = re.compile(r"(?<=://)(?:[^/?#\s:@]*:(?!\d+/)\S*|[^/?#\s]*)@")
+"""What stands before the host of a URL: a user, or a user and a password, which may hold signs that belong into no URL."""
 _SECRET_ARGUMENT: Final = re.compile(
     r"(?i)((?:^|[?&;,\s\"'{])[\"']?[a-z0-9_.\-%]*(?:key|secret|token|passw|pwd|credential|signature|(?<![a-z0-9])sig|(?<![a-z0-9])sas|auth)"
     r"[a-z0-9_.\-%]*[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^&;,\s\"'}]+)"
@@ -57,8 +57,8 @@ def without_secrets(text: str) -> str:
     """A text with `***REDACTED***` in place of passwords in URLs, signatures, tokens and private keys."""
     text = _PEM.sub(REDACTED, text)
     text = _USER_INFO.sub(f"{REDACTED}@", text)
-    text = _SECRET_ARGUMENT.sub(rf"\g<1>{REDACTED}", text)
     text = _BEARER.sub(rf"\g<1> {REDACTED}", text)
+    text = _SECRET_ARGUMENT.sub(rf"\g<1>{REDACTED}", text)
     return _AWS_KEY.sub(REDACTED, text)
 
 

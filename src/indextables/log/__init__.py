@@ -35,5 +35,4 @@ cleanup.py          deletes versions and checkpoints that nothing needs
 log_elsewhere.py    a table whose log lies in another directory, as one store
 rebuild_log.py      a new log with the files of a table
 history.py          who committed what, and what changed since
-log_actions.py      the log line by line, with a column for every field of an action
 """

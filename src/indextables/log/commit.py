@@ -32,7 +32,7 @@ from indextables.core.errors import (
     VersionGap,
     VersionNotFound,
 )
-from indextables.core.metrics import METRICS
+from indextables.core.metrics import METRICS, member_of
 from indextables.log.actions import Actions, CommitInfo
 from indextables.log.codec import decode_actions, encode_actions, pack
 from indextables.log.conflicts import Change, Decision, check_change, decide
@@ -83,7 +83,7 @@ class Committed:
     """The version that the commit follows; None where nothing was written."""
 
 
-@METRICS.measured("commit", attempts=lambda done: (done.metrics or {}).get("numAttempts", 0))
+@METRICS.measured("commit", attempts=member_of("metrics", "numAttempts"))
 def commit(
     at: LogAtVersion,
     change: Change,

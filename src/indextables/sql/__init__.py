@@ -26,11 +26,11 @@ from typing import Any
 class _CallableRoom(ModuleType):
     """The package as a function: `indextables.sql` is both, because importing a package makes it its parent's attribute."""
 
-    def __call__(self, text: str, /, **arguments: Any) -> Any:
-        """Run statements: see `run_text.sql`."""
+    def __call__(self, text: str, /, options: Any = None, progress: Any = None, **tables: Any) -> Any:
+        """Run statements, and return the answer of the last one: see `indextables.sql.run_text.sql`."""
         from indextables.sql.run_text import sql
 
-        return sql(text, **arguments)
+        return sql(text, options, progress, **tables)
 
 
 sys.modules[__name__].__class__ = _CallableRoom

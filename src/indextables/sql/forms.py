@@ -84,7 +84,7 @@ def shown(of: Pattern) -> str:
 
 @dataclass(frozen=True)
 class Form:
-    """One way to write a statement. A form that is refused is known, and not available."""
+    """A way to write a statement. A form that is refused is known, and not available."""
 
     pattern: Pattern
     command: type[Command] | None

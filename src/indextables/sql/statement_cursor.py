@@ -8,8 +8,7 @@ from typing import Final, TypeVar
 from indextables.core.errors import PredicateError, StatementError
 from indextables.core.options.kinds import BYTES
 from indextables.core.predicate import check_syntax
-from indextables.core.sql_cursor import WordCursor
-from indextables.core.sql_tokens import Language, Word
+from indextables.core.sql_tokens import Language, Word, WordCursor
 from indextables.sql.commands import Segment
 from indextables.sql.table_ref import TableName, TablePath, TableRef
 

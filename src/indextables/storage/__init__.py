@@ -13,8 +13,7 @@ durable.py            files that are whole or absent, and durable once written
 walk.py               a directory tree listed in the order of keys
 remote.py             everything else, by obstore
 clients.py            obstore's clients, one for each bucket and configuration
-retrying.py           repeats requests that may be repeated
-traffic.py            requests and bytes of this process
+retrying.py           repeats requests that may be repeated, and counts all of them
 testing/              stores for tests
 """
 

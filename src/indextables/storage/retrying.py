@@ -4,7 +4,9 @@ Waits grow exponentially with full jitter: a random part of `base_delay_ms` doub
 Reads, listings, deletes and plain puts give the same result when repeated. A create does not, and is passed on as it is: its
 caller reads the key back and knows what it wrote.
 
-Every store of a table is wrapped here, so here requests are counted (`traffic.py`) and timed while the profiler is enabled.
+Every store of a table is wrapped here, so here requests are counted, and timed while the profiler is enabled. A request is one
+call of a store, whatever became of it: several ranges of one object are one, and so are a thousand keys of a listing or a delete.
+Bytes are those of objects that came back. Rows that are read through a map of a local file are no requests.
 """
 
 from __future__ import annotations
@@ -12,15 +14,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from time import perf_counter_ns
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from indextables.core.clock import SYSTEM_CLOCK, BackOff, Clock
 from indextables.core.errors import StorageError
+from indextables.core.metrics import METRICS
 from indextables.core.profiler import PROFILER
 from indextables.storage.store import ObjectMeta, Store, StoredObject
-from indextables.storage.traffic import PAGE_KEYS, TRAFFIC
 
 T = TypeVar("T")
+
+REQUESTS: Final = METRICS.counter("indextables.storage.requests")
+"""Requests of this process to stores."""
+BYTES_FETCHED: Final = METRICS.counter("indextables.storage.bytes_fetched")
+"""Bytes of objects that stores sent to this process."""
+_PAGE_KEYS: Final = 1_000
+"""Keys that stores list or delete with one request."""
 
 
 class Retrying:
@@ -82,8 +91,8 @@ class Retrying:
         while True:
             try:
                 for number, meta in enumerate(self._listing(prefix, after)):
-                    if number and not number % PAGE_KEYS:
-                        TRAFFIC.value.add(1, 0)
+                    if number and not number % _PAGE_KEYS:
+                        REQUESTS.add(1)
                     after = meta.key
                     attempt = 1
                     yield meta
@@ -107,7 +116,7 @@ class Retrying:
 
     def _listing(self, prefix: str, after: str | None) -> Iterator[ObjectMeta]:
         """A listing whose first page is counted, however few keys the page has."""
-        TRAFFIC.value.add(1, 0)
+        REQUESTS.add(1)
         found = self._inner.list(prefix, after)
         return PROFILER.stream("list", "store", found) if PROFILER.enabled else found
 
@@ -130,7 +139,9 @@ class Retrying:
                 fetched = size(found)
             return found
         finally:
-            TRAFFIC.value.add(requests, fetched)
+            REQUESTS.add(requests)
+            if fetched:
+                BYTES_FETCHED.add(fetched)
             if began:
                 PROFILER.add(verb, "store", began)
 
@@ -151,4 +162,4 @@ def _bytes_of_parts(found: Sequence[bytes]) -> int:
 
 def _pages(keys: Sequence[str]) -> int:
     """Requests that a delete of these keys takes, at least."""
-    return -(-len(keys) // PAGE_KEYS)
+    return -(-len(keys) // _PAGE_KEYS)

@@ -172,7 +172,7 @@ class Questions(TableAtVersion):
         First come the actions that the newest checkpoint sums up (`is_checkpoint`), then those of the versions after it. With
         `include_all` the versions before the checkpoint that are still kept come first.
         """
-        from indextables.log.log_actions import read_log_actions
+        from indextables.table.inspect.log_actions import read_log_actions
 
         return read_log_actions(self._handle, include_all=include_all)
 

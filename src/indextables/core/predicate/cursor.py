@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from indextables.core.errors import PredicateError
-from indextables.core.sql_cursor import WordCursor
-from indextables.core.sql_tokens import Word
+from indextables.core.sql_tokens import Word, WordCursor
 
 SUPPORTED: Final = (
     "a filter compares columns with literals (=, <>, <, <=, >, >=, <=>, IN, BETWEEN, LIKE, IS NULL), searches them "

@@ -18,7 +18,7 @@ from indextables.log.state.model import manifest_key
 _REBUILD = "fsck with repair writes a newer state from the version files where these are there"
 
 """The way out of a base that cannot be read."""
-_JUDGE = "compare with a backup, or let Table.repair write a new log that takes the word of the version files"
+_JUDGE = "compare with a backup, or let Table.repair write a new log that takes the word of the state"
 """The way out where two objects contradict each other."""
 
 

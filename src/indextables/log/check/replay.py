@@ -43,8 +43,12 @@ class Replayed:
     """Versions after the last usable base whose contents nobody knows."""
     has_metadata: bool
     """True if schema and partition columns come from the log."""
+    has_protocol: bool
+    """True if the protocol comes from the log. A log whose version 0 can be read has the protocol that stands there, or none."""
     differences: dict[str, str]
     """Keys of states and checkpoints that say something else than the version files, each with what."""
+    contradicted: str | None
+    """The key of the base that the snapshot stands on, if version files say something else."""
 
 
 def replay(remains: Remains, misplaced: Mapping[int, str]) -> Replayed:
@@ -58,6 +62,7 @@ def replay(remains: Remains, misplaced: Mapping[int, str]) -> Replayed:
     running: Snapshot | None = None
     unknown: list[int] = []
     differences: dict[str, str] = {}
+    contradicted: str | None = None
     newest = max([remains.newest_version, *bases], default=-1)
     for number in range(newest + 1):
         after = _applied(remains, running, good.get(number), number)
@@ -70,12 +75,28 @@ def replay(remains: Remains, misplaced: Mapping[int, str]) -> Replayed:
                 what = difference(running, base)
                 if what is not None:
                     differences[base.key] = what
-                continue
+                if what is None or not _in_place(base, good.get(number)):
+                    continue
+                contradicted = base.key
+            else:
+                contradicted = None
             running, unknown = _based(base), []
     known = running is not None and bool(running.metadata.schema_string)
+    has_protocol = 0 in good or bool(bases) or any(version.actions.protocol for version in good.values())
     if running is not None and table_id:
         running = replace(running, metadata=msgspec.structs.replace(running.metadata, id=table_id))
-    return Replayed(running, not unknown and running is not None, tuple(unknown), known, differences)
+    return Replayed(
+        running, not unknown and running is not None, tuple(unknown), known, has_protocol, differences, contradicted
+    )
+
+
+def _in_place(base: Base, version: VersionFile | None) -> bool:
+    """Whether a base lies in its own place. A state says its number, a checkpoint only the time of its version.
+
+    Such a base counts more than version files that say otherwise: readers use the base, its checksum holds, and a version file
+    does not say which version it is.
+    """
+    return base.is_state or version is None or _based(base).timestamp == version.timestamp
 
 
 def _based(base: Base) -> Snapshot:

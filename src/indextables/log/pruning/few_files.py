@@ -98,7 +98,8 @@ def _skipped(
 ) -> Skipped:
     """Whether partition values alone rule these files out, or only the bounds of other columns do.
 
-    Files of one partition have the same values, so that each partition is asked about once.
+    Files of one partition have the same values, so that each partition is asked about once. A null partition value counts as
+    unknown here, so that its files are counted as ruled out by bounds.
     """
     if not partitions or len(partitions) == len(facts):
         return Skipped(by_bounds=len(gone)) if not partitions else Skipped(by_partition=len(gone))

@@ -90,6 +90,6 @@ class SkippingCounts:
 SKIPPING: Final[ProcessLocal[SkippingCounts]] = ProcessLocal(SkippingCounts)
 """The counts of this process. A forked child counts its own questions."""
 
-METRICS.counter("indextables.data_skipping.questions", lambda: SKIPPING.value.totals().questions)
-METRICS.counter("indextables.data_skipping.files_considered", lambda: SKIPPING.value.totals().considered)
-METRICS.counter("indextables.data_skipping.files_skipped", lambda: SKIPPING.value.totals().skipped.files)
+METRICS.show("indextables.data_skipping.questions", lambda: SKIPPING.value.totals().questions)
+METRICS.show("indextables.data_skipping.files_considered", lambda: SKIPPING.value.totals().considered)
+METRICS.show("indextables.data_skipping.files_skipped", lambda: SKIPPING.value.totals().skipped.files)

@@ -7,7 +7,6 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.log.history import HISTORY_SCHEMA
-from indextables.log.log_actions import LOG_ACTIONS_SCHEMA
 from indextables.sql.answer import PAIRS, TEXT, WHOLE, Executor, Setting, columns
 from indextables.sql.commands import (
     DescribeComponentSizes,
@@ -16,6 +15,7 @@ from indextables.sql.commands import (
     DescribePartitions,
     DescribeState,
 )
+from indextables.table.inspect.log_actions import LOG_ACTIONS_SCHEMA
 
 STATE: Final = columns(property=TEXT, value=TEXT)
 COMPONENT_SIZES: Final = columns(

@@ -12,5 +12,6 @@ data_skipping.py      files that questions did not have to look at
 environment.py        Python, packages, machine, options and environment variables, without secrets
 running_jobs.py       merges and prewarms: listed, and waited for
 component_sizes.py    what takes the space in splits
+log_actions.py        the log, with a column for every field of an action
 profiles.py           the profiler: enabled, disabled, described and reset
 """

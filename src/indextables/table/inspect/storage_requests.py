@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from indextables.storage.traffic import TRAFFIC
+from indextables.storage.retrying import BYTES_FETCHED, REQUESTS
 from indextables.table.inspect.this_process import DRIVER, answer, host
 
 STORAGE_STATS: Final = pa.schema(
@@ -22,8 +22,7 @@ STORAGE_STATS: Final = pa.schema(
 
 def describe_storage_stats() -> pa.Table:
     """Bytes of objects that stores sent since the process began, and the requests for them, failed ones and writes included."""
-    totals = TRAFFIC.value.totals()
-    return answer(STORAGE_STATS, [(DRIVER, host(), totals.bytes_fetched, totals.requests)])
+    return answer(STORAGE_STATS, [(DRIVER, host(), BYTES_FETCHED.total, REQUESTS.total)])
 
 
 __all__ = ["describe_storage_stats"]

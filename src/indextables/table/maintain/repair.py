@@ -139,7 +139,7 @@ def _new_log(source: TableLog, found: Salvaged) -> tuple[NewLog, tuple[str, ...]
         metadata = with_registry(snapshot)
         return (
             NewLog(
-                snapshot.protocol,
+                snapshot.protocol if found.has_protocol else NEW_TABLE_PROTOCOL,
                 metadata,
                 found.files,
                 [txn for app in snapshot.transactions if (txn := snapshot.latest_txn(app)) is not None],

@@ -51,19 +51,23 @@ class Salvaged:
     """The footers of the files, where these are ours."""
     doubts: list[str] = field(default_factory=list)
     """What could not be known, as clauses of a message."""
+    has_protocol: bool = True
+    """False if the log does not say which protocol the table has."""
 
 
 def salvage(checked: CheckedLog, there: Mapping[str, int]) -> Salvaged:
     """The files of the newest version that are whole. `there`: keys and sizes of all splits at the table's place."""
     replayed = checked.replayed
     snapshot = replayed.snapshot
-    found = Salvaged(snapshot)
+    found = Salvaged(snapshot, has_protocol=replayed.has_protocol)
     known = [] if snapshot is None else rows_to_adds(snapshot.files)
-    if snapshot is not None and replayed.has_metadata and not holds_bundles(snapshot.protocol):
+    if snapshot is not None and replayed.has_protocol and not holds_bundles(snapshot.protocol):
         _existing(checked.remains.log, known, there, found)
         if not replayed.certain:
             found.doubts.append(_lost_versions(replayed.unknown))
         return found
+    if replayed.contradicted is not None:
+        found.doubts.append(f"{replayed.contradicted} contradicts version files, and its word was taken")
     if replayed.certain and replayed.has_metadata:
         _with_footers(checked.remains.log, known, there, found)
         return found

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from indextables.core.metrics import member_of
 from indextables.log.commit import Committed
 
 
@@ -21,15 +22,11 @@ class Commit:
     reason: str = ""
 
 
-def _figure(name: str) -> Callable[[Commit], float]:
-    return lambda done: done.metrics.get(name, 0)
-
-
 WRITTEN: Final[dict[str, Callable[[Any], float]]] = {
-    "rows": _figure("numAddedRecords"),
-    "bytes": _figure("numAddedBytes"),
-    "files_added": _figure("numAddedFiles"),
-    "files_removed": _figure("numRemovedFiles"),
+    "rows": member_of("metrics", "numAddedRecords"),
+    "bytes": member_of("metrics", "numAddedBytes"),
+    "files_added": member_of("metrics", "numAddedFiles"),
+    "files_removed": member_of("metrics", "numRemovedFiles"),
 }
 """The figures of a `Commit` that the metrics of a write show, by their names there."""
 

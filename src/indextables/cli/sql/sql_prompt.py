@@ -26,14 +26,29 @@ _MOST_LINES: Final = 1000
 _WELCOME: Final = "Statements end with a semicolon. help shows them all, exit or Ctrl-D ends."
 
 
-def prompt(run: Callable[[str], int]) -> int:
+def typed_line(asking: str) -> str:
+    """A line that somebody types after a prompt. Raises EOFError at the end of the input.
+
+    Where standard output goes to a program, the prompt is a message.
+    """
+    if sys.stdout.isatty():
+        return input(asking)
+    sys.stderr.write(asking)
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.removesuffix("\n")
+
+
+def prompt(run: Callable[[str], int], read: Callable[[str], str] = typed_line) -> int:
     """Read statements until the input ends, and run each. The exit code is that of the last statement."""
     sys.stderr.write(f"{_WELCOME}\n")
     code, typed = OK, ""
     with _readline() as remember:
         while True:
             try:
-                line = input(_MORE if typed else _PROMPT)
+                line = read(_MORE if typed else _PROMPT)
             except EOFError:
                 sys.stderr.write("\n")
                 return code

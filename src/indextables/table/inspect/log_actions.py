@@ -97,7 +97,9 @@ def read_log_actions(at: LogAtVersion, *, include_all: bool) -> pa.Table:
 
     Raises VersionNotFound where a clean-up removed the checkpoint meanwhile.
     """
-    base = at.snapshot.base
+    base = open_log(
+        at.log, at.snapshot.version
+    ).base  # the store's newest: this process may have gone on from an older one
     versions = kept_versions(at, None)
     rows: list[dict[str, Any]] = []
     for version in versions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -61,7 +62,7 @@ def run_statements(text: str | None, file: str | None, asked: Asked) -> int:
     if text is not None and file is not None:
         return _failed(UsageError("statements are given twice, as text and with --file: leave one out"), asked)
     if text is None and file is None and sys.stdin is not None and sys.stdin.isatty():
-        from indextables.cli.sql_prompt import prompt
+        from indextables.cli.sql.sql_prompt import prompt
 
         return prompt(lambda typed: run_text(typed, asked))
     if text is None:
@@ -114,10 +115,16 @@ def _with_path(command: Command, named: Collection[str]) -> Command:
 def _run(command: Command, tables: GivenTables, asked: Asked) -> int:
     from indextables.sql.executor import changes, execute
 
+    name = type(command).__name__
+    label = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
     def work(renderer: Renderer) -> Answer:
-        with renderer.stage.rows("working", 0, 0) as (watcher, _):
-            found = execute(command, tables, asked.options(), watcher).table
-        return Rows(found.schema, found.to_batches(), shown=_SHOWN.get(type(command).__name__))
+        if changes(command):
+            with renderer.stage.rows(label, 0, 0) as (watcher, _):
+                found = execute(command, tables, asked.options(), watcher).table
+        else:
+            found = execute(command, tables, asked.options()).table
+        return Rows(found.schema, found.to_batches(), shown=_SHOWN.get(name))
 
     return asked.perform(work, _UNDONE if changes(command) else None)
 
