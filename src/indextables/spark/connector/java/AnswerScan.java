@@ -8,6 +8,7 @@ import scala.collection.immutable.Seq;
 /**
  * Rows that the driver answered with, in the plan that Spark carries out. `explain` and the SQL page of Spark's UI show the line that
  * says what the table was asked. Spark's class has other fields in other versions: where this one does not compile, Spark's own is taken.
+ * So it is where executors are other processes, because Spark's operators take the plan below them along to their tasks.
  */
 public class AnswerScan extends LocalTableScanExec {
     private final String description;

@@ -35,11 +35,16 @@ public class LastStrategy extends SparkStrategy {
 
     /** A plan with functions of ours is planned once more, without them. */
     public Seq apply(LogicalPlan plan) {
-        if (plan instanceof AnswerRows && SCAN != null) return (Seq) ((Seq) Nil$.MODULE$).prepended(scan((AnswerRows) plan));
+        if (plan instanceof AnswerRows && explains()) return (Seq) ((Seq) Nil$.MODULE$).prepended(scan((AnswerRows) plan));
         LastRule.Look look = new LastRule.Look();
         plan.foreach(look);
         if (!look.buckets && !look.snippets) return (Seq) Nil$.MODULE$;
         return (Seq) ((Seq) Nil$.MODULE$).prepended(planLater((LogicalPlan) new LastRule().apply(plan)));
+    }
+
+    /** Operators take the plan below them along to their tasks, and executors have no class of ours: only tasks in the driver do. */
+    private static boolean explains() {
+        return SCAN != null && org.apache.spark.sql.SparkSession.active().sparkContext().isLocal();
     }
 
     /** The class is missing where it does not compile: Spark's own strategy then plans the rows. */
