@@ -38,6 +38,7 @@ from indextables.core.errors import (
     UploadTooOld,
     VersionGap,
     VersionNotFound,
+    WorkCancelled,
 )
 
 __all__ = [
@@ -75,4 +76,5 @@ __all__ = [
     "UploadTooOld",
     "VersionGap",
     "VersionNotFound",
+    "WorkCancelled",
 ]

@@ -482,3 +482,29 @@ def test_merging_a_file_twice_is_never_valid(second: tuple[str, ...]) -> None:
     with pytest.raises(CommitError, match="merges 'a' twice"):
         check_change(Change(rewrites=groups))
     check_change(Change(rewrites=groups[:1]))
+
+
+def test_other_partition_columns_need_a_replacement_of_everything() -> None:
+    update = MetadataUpdate(partition_columns=("hour",))
+    new = add("n", partition_values={"hour": "3"})
+    decided = decide(Change(adds=(new,), replace=Replace(), metadata=update), base(), base(), NOW).actions
+    assert decided is not None
+    assert decided.metadata is not None
+    assert decided.metadata.partition_columns == ("hour",)
+    assert {remove.path for remove in decided.removes} == {"a", "b", "c"}
+    for change in (
+        Change(adds=(new,), metadata=update),
+        Change(adds=(new,), replace=DAY_1, metadata=update),
+        Change(rewrites=(Rewrite(("a",), (new,), data_change=False),), replace=Replace(), metadata=update),
+    ):
+        with pytest.raises(CommitError, match="only in a commit that replaces all rows"):
+            decide(change, base(), base(), NOW)
+    with pytest.raises(CommitError, match="has a value of day"):
+        decide(
+            Change(adds=(add("o", partition_values={"day": "1"}),), replace=Replace(), metadata=update),
+            base(),
+            base(),
+            NOW,
+        )
+    same = MetadataUpdate(partition_columns=("day",))
+    assert decide(Change(adds=(add("o", partition_values={"day": "1"}),), metadata=same), base(), base(), NOW).actions

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from indextables import Table
 from indextables.spark import compact, count, install, merge_splits, prewarm, write
+from indextables.spark.connector.planning import planner
 from indextables.spark.writing import write_frame
 
 SETTINGS = {
@@ -98,6 +100,55 @@ def both_executors(spark: SparkSession, home: Path) -> dict[str, Any]:
     return found
 
 
+def statements(spark: SparkSession, home: Path) -> dict[str, Any]:
+    """Statements that ask executors, and a query that is cancelled while the driver answers it."""
+    url = str(home / "statements")
+    write(logs(spark, 40, 4), url)
+    stats = spark.sql("DESCRIBE INDEXTABLES STORAGE STATS").collect()
+    roles = spark.sql("DESCRIBE INDEXTABLES ENVIRONMENT").select("role").distinct().collect()
+    warm = spark.sql(f"PREWARM INDEXTABLES CACHE '{url}'").collect()
+    begun = spark.sql(f"PREWARM INDEXTABLES CACHE '{url}' ASYNC MODE").collect()
+    waited = spark.sql("WAIT FOR INDEXTABLES PREWARM JOBS").collect()
+    merged = spark.sql(f"MERGE SPLITS '{url}'").collect()
+    return {
+        "executors": sorted({row.executor_id for row in stats}),
+        "roles": sorted(row.role for row in roles),
+        "warm": [[row.splits_prewarmed, row.status] for row in warm],
+        "begun": [row.status for row in begun],
+        "waited": [[row.status, row.error_message] for row in waited],
+        "merged": [[row.sources, row.results, row.rows] for row in merged],
+        "cancelled": cancelled(spark, url),
+    }
+
+
+def cancelled(spark: SparkSession, url: str) -> str:
+    """What a query says whose job group was cancelled while the driver answered it."""
+    said: list[str] = []
+    answer_here = planner.answer_here
+
+    def slow(plan: Any) -> Any:
+        time.sleep(8)
+        return answer_here(plan)
+
+    def run() -> None:
+        spark.sparkContext.setJobGroup("group", "to be cancelled")
+        try:
+            said.append(str(spark.read.format("indextables").load(url).where("id = 5").collect()))
+        except Exception as error:
+            said.append(str(error))
+
+    planner.answer_here = slow
+    try:
+        thread = InheritableThread(target=run)
+        thread.start()
+        time.sleep(3)
+        spark.sparkContext.cancelJobGroup("group")
+        thread.join(3)
+    finally:
+        planner.answer_here = answer_here
+    return said[0] if said else "the query goes on"
+
+
 def executor_killed_during_write(spark: SparkSession, home: Path) -> dict[str, Any]:
     url = str(home / "executor-killed")
     victim = home / "victim"
@@ -162,7 +213,7 @@ def main() -> None:
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = install(builder.getOrCreate())
-    steps = (both_executors, worker_killed_after_upload, executor_killed_during_write)
+    steps = (both_executors, statements, worker_killed_after_upload, executor_killed_during_write)
     found = {step.__name__: step(spark, home) for step in steps}
     (home / "found.json").write_text(json.dumps(found))
     spark.stop()

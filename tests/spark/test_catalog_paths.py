@@ -186,6 +186,23 @@ def test_replace_keeps_the_history(spark: SparkSession, url: str, filled: str) -
     assert one(spark, f"SELECT sum(id) FROM {filled} VERSION AS OF 1") == 36
     spark.sql(f"INSERT INTO {filled} VALUES (18, 'd0')")
     assert one(spark, f"SELECT count(*) FROM {filled} WHERE twice >= 16") == 2
-    assert "keeps its partition columns" in refused(spark.sql, f"REPLACE TABLE {filled} (id INT)")
     spark.sql(f"REPLACE TABLE {filled} (id INT, day STRING) PARTITIONED BY (day)")
     assert rows(spark, f"SELECT id FROM {filled}") == []
+
+
+def test_replace_changes_the_partition_columns(spark: SparkSession, url: str, filled: str) -> None:
+    """Each statement says which partition columns the table has from then on, none included. Older versions keep theirs."""
+    spark.sql(f"REPLACE TABLE {filled} PARTITIONED BY (third) AS SELECT id, message, id % 3 third FROM {filled}")
+    assert Table.open(url).partition_columns == ("third",)
+    assert rows(spark, f"SHOW PARTITIONS {filled}") == [("third=0",), ("third=1",), ("third=2",)]
+    assert rows(spark, f"SELECT id FROM {filled} WHERE third = 2") == [(2,), (5,), (8,)]
+    spark.sql(f"DELETE FROM {filled} WHERE third = 1")
+    spark.sql(f"INSERT INTO {filled} VALUES (20, 'm20', 2)")
+    Table.open(url).checkpoint()
+    assert one(spark, f"SELECT sum(id) FROM {filled} WHERE third = 2") == 35
+    spark.sql(f"CREATE OR REPLACE TABLE {filled} (id INT)")
+    assert Table.open(url).partition_columns == ()
+    spark.sql(f"INSERT INTO {filled} VALUES (1)")
+    assert rows(spark, f"SELECT * FROM {filled}") == [(1,)]
+    for version, day in [(1, "day = 'd2'"), (2, "third = 2")]:
+        assert rows(spark, f"SELECT id FROM {filled} VERSION AS OF {version} WHERE {day}") == [(2,), (5,), (8,)]

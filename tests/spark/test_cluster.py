@@ -30,6 +30,20 @@ def test_two_executors_write_read_and_merge_one_table(found: dict[str, Any]) -> 
     assert step["after"] == step["read"]
 
 
+def test_statements_ask_executors(found: dict[str, Any]) -> None:
+    step = found["statements"]
+    assert step["executors"] == ["0", "1", "driver"]
+    assert step["roles"] == ["driver", "executor"]
+    assert step["warm"] == [[4, "success"]], "both executors are on one machine"
+    assert step["begun"] == ["running"]
+    assert [error for _, error in step["waited"]] == [None] * len(step["waited"])
+    assert step["merged"] == [[4, 1, 40]]
+
+
+def test_a_query_of_the_driver_is_cancelled_on_a_cluster(found: dict[str, Any]) -> None:
+    assert "cancelled" in found["statements"]["cancelled"]
+
+
 def test_an_executor_killed_during_the_write(found: dict[str, Any]) -> None:
     step = found["executor_killed_during_write"]
     assert step == {"killed": 1, "rows": list(range(100)), "version": 1}

@@ -257,7 +257,9 @@ def test_a_spark_without_the_classes_gets_rows(
     monkeypatch.setattr(classes, "compile_sources", compiled)
     with caplog.at_level(logging.WARNING):
         assert classes.compiled_for(None, None, None, classes.sources()) == {"indextables/Python.class": b"x"}
-    assert asked[0] - asked[1] == {"Column.java", "ColumnFactory.java", "ColumnReader.java"}
+    assert asked[0] - asked[1] == set(classes.OPTIONAL)
+    assert asked[2] - asked[1] == {"Column.java", "ColumnFactory.java", "ColumnReader.java"}
+    assert asked[3] - asked[1] == {"AnswerScan.java"}
     assert "no ArrowPythonRunner" in caplog.text
 
 

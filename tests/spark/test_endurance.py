@@ -199,12 +199,11 @@ def test_a_cancelled_query_of_tasks_ends_soon(spark: SparkSession, place: str, h
     assert frame.where("id = 5").count() == 1
 
 
-@pytest.mark.xfail(reason="Spark cancels jobs, and while the driver answers there is none: the answer is waited for")
 @pytest.mark.parametrize("how", CANCELS)
 def test_a_cancelled_query_of_the_driver_ends_soon(
     spark: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The driver computes the answer while Spark plans: there is no job yet that could be cancelled."""
+    """The driver computes the answer while Spark plans, and a job stands for it that can be cancelled."""
     answer_here, released = planner.answer_here, threading.Event()
 
     def slow(plan: Any) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from indextables import Table
-from indextables.core.errors import MetadataChanged, OptionError, PredicateError, TableNotFound
+from indextables.core.errors import MetadataChanged, PredicateError, TableNotFound
 from indextables.core.options import Options
 from indextables.core.types import arrow_to_spark_json
 from indextables.table.arguments import parse_where
@@ -69,9 +70,48 @@ def test_a_replacement_is_told_of_other_metadata(table: Table) -> None:
     assert Table.open(table.url).schema.names == ["id", "day"]
 
 
-def test_partition_columns_stay(table: Table) -> None:
-    with pytest.raises(OptionError, match="keeps its partition columns"):
-        begin_replace(table.url, arrow_to_spark_json(NEW), Options())
+def test_partition_columns_change_with_all_files(table: Table) -> None:
+    job = begin_replace(table.url, arrow_to_spark_json(NEW), Options(), partition_by=["word"])
+    job.commit([job.build(batches(word=["x", "y", "y"], day=["a", "b", "c"]))])
+    after = Table.open(table.url)
+    assert (after.id, after.partition_columns) == (table.id, ("word",))
+    assert after.count(where="word = 'y'") == 2
+    assert {next(iter(file["partitionValues"]))[0] for file in after.files().to_pylist()} == {"word"}
+    assert Table.open(table.url, version=1).count(where="day = 'b'") == 2
+    after.checkpoint()
+    assert Table.open(table.url).count(where="word = 'y' AND day = 'c'") == 1
+    begin_replace(table.url, arrow_to_spark_json(NEW), Options()).commit([])
+    assert Table.open(table.url).partition_columns == ()
+
+
+@pytest.mark.parametrize("checkpoint_every", [1, 3, 100])
+def test_any_order_of_replacements_reads_back(tmp_path: Path, checkpoint_every: int) -> None:
+    """Partition columns of other names and other types, with states in between: each version reads what was written."""
+    url, kinds = str(tmp_path / "t"), [pa.string(), pa.int64(), pa.date32(), pa.int64()]
+    Table.create(url, OLD, partition_by=["day"], options={"checkpoint.interval": checkpoint_every})
+    expected = {0: []}
+    for number, (kind, column) in enumerate(itertools.product(kinds, ["day", "id", None])):
+        schema = pa.schema([("id", pa.int64()), ("day", kind)])
+        days = pa.array([number, number + 1], pa.int32()).cast(pa.date32() if pa.types.is_date(kind) else pa.int64())
+        job = begin_replace(url, arrow_to_spark_json(schema), Options(), partition_by=[column] if column else [])
+        rows = pa.table([pa.array([number, -number]), days.cast(kind)], schema=schema)
+        job.commit([job.build(rows.to_batches())])
+        opened = Table.open(url)
+        expected[opened.version] = sorted(rows.to_pylist(), key=str)
+        where = f"id = {number}" + (f" AND day = {number}" if pa.types.is_integer(kind) else "")
+        assert opened.count(where=where) == (1 if number else 1 + (not pa.types.is_integer(kind)))
+    for version, rows in expected.items():
+        assert sorted(Table.open(url, version=version).scan().read_all().to_pylist(), key=str) == rows, version
+
+
+def test_a_writer_of_the_old_partitions_is_told(table: Table) -> None:
+    late = begin_write(table.url, arrow_to_spark_json(OLD), Options(), mode="append")
+    built = late.build(batches(id=[9], day=["a"]))
+    merged = begin_replace(table.url, arrow_to_spark_json(OLD), Options(), partition_by=["id"])
+    merged.commit([])
+    with pytest.raises(MetadataChanged, match="its partition columns"):
+        late.commit([built])
+    assert Table.open(table.url).count() == 0
 
 
 def test_what_others_appended_is_replaced_too(table: Table) -> None:

@@ -26,6 +26,7 @@
     │   └── ChangesGone             changes() reaches back further than the version files do
     ├── SplitError                  a split that cannot be read, with its name and what is wrong
     │   └── CorruptSplit            its bytes are not the ones that were written
+    ├── WorkCancelled               the caller does not want the answer any more
     └── CommitError                 a commit that did not happen, unless the name says otherwise
         ├── MetadataChanged         schema, partitioning or a property was changed by someone else
         ├── FilesChanged            a file to be removed is not live any more
@@ -175,6 +176,10 @@ class SplitError(IndexTablesError):
 
 class CorruptSplit(SplitError):
     """The bytes of a split are not the ones that were written: a checksum, a length or an offset does not fit."""
+
+
+class WorkCancelled(IndexTablesError):
+    """The caller cancelled the question before its answer was complete."""
 
 
 class CommitError(IndexTablesError):

@@ -77,6 +77,8 @@ class MetadataUpdate:
     schema_string: str | None = None
     name: str | None = None
     description: str | None = None
+    partition_columns: tuple[str, ...] | None = None
+    """Other partition columns: only for a commit that replaces every file, because a file has the values of its own columns."""
 
     def applied_to(self, metadata: MetadataAction) -> MetadataAction:
         """The metadata with this update."""
@@ -92,6 +94,7 @@ class MetadataUpdate:
             schema_string=self.schema_string or metadata.schema_string,
             name=self.name if self.name is not None else metadata.name,
             description=self.description if self.description is not None else metadata.description,
+            partition_columns=metadata.partition_columns if self.partition_columns is None else self.partition_columns,
         )
 
 
@@ -142,6 +145,7 @@ def decide(change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> De
         if latest is not None and latest.version >= change.txn.version:
             return Decision(None, f"batch {change.txn.version} of {change.txn.app_id} is in the table already")
     check_metadata(change, read.metadata, current.metadata, read.url)
+    _check_partition_columns(change, current)
     if change.computed_from_all:
         check_unchanged(None, read, current)
     if change.replace is not None and change.replace.computed_from:
@@ -181,6 +185,24 @@ def _removes(change: Change, current: Snapshot) -> list[str]:
         named = set(removes)
         removes += [path for path in selected_paths(change.replace.where, current) if path not in named]
     return removes
+
+
+def _check_partition_columns(change: Change, current: Snapshot) -> None:
+    """Raise CommitError if a change of the partition columns would leave a file that was written for the old ones."""
+    columns = None if change.metadata is None else change.metadata.partition_columns
+    if columns is None or columns == tuple(current.metadata.partition_columns):
+        return
+    if change.replace is None or change.replace.where is not None or change.rewrites:
+        raise CommitError(
+            f"table {current.url}: its partition columns can become {', '.join(columns) or 'none'} only in a commit that "
+            "replaces all rows: overwrite the table without a condition"
+        )
+    strange = sorted({name for add in change.adds for name in add.partition_values or ()} - set(columns))
+    if strange:
+        raise CommitError(
+            f"table {current.url}: a new file has a value of {strange[0]}, which is no partition column of the commit "
+            f"({', '.join(columns) or 'there are none'}): build the files for these columns"
+        )
 
 
 def _check_live(paths: Sequence[str], current: Snapshot, which: str) -> None:

@@ -15,6 +15,7 @@ reading/          options, filters, types and tasks of a read
 writing/          options, tasks and the commit of a write
 connector/        Spark's planner hands filters, columns, limits and groups over: Java in the driver, decisions in Python
 maintenance/      merges, compaction and prewarming by executors
+statements/       our statements in `spark.sql`
 
 Everything that touches a table goes through `indextables.table.distributed`, which knows nothing of Spark.
 

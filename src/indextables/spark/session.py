@@ -45,7 +45,10 @@ def install(spark: Any = None) -> Any:
     _STATUS.value[session] = found
     _log.info("indextables: %s", found)
     if type(session).__module__.startswith("pyspark.sql.connect."):
+        from indextables.spark.statements.wrapped_sql import wrap_sql
+
         session.conf.set(_SERVER_TRACE, "false")
+        wrap_sql(session)
     return session
 
 

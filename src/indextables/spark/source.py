@@ -59,8 +59,10 @@ class IndexTablesSource(DataSource):
         return BatchWriter(schema, self.options, overwrite)
 
     def _pinned(self, question: ReadOptions) -> TableHandle:
+        from indextables.spark.reading.read_options import stays_at_version
         from indextables.table.open_table import pin_version
 
+        stays_at_version(question.options)
         handle = pin_version(question.url, question.options, question.version, timestamp_ms=question.timestamp_ms)
         self._pin = (handle.version, handle.table_id)
         return handle

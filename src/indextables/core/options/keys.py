@@ -137,6 +137,12 @@ READ_LOCAL_MAX_BYTES = _tasks.size(
     "The most bytes of splits, after pruning, that the driver looks into for an answer of its own. Larger questions run as "
     "tasks.",
 )
+READ_FOLLOWING_ENABLED = _tasks.flag(
+    "read.following.enabled",
+    False,
+    "Whether every question to a DataFrame reads the newest version of its table. Without it a DataFrame stays at the version "
+    "that was the newest when it was loaded. Needs the connector.",
+)
 READ_COLUMNAR_ENABLED = _tasks.flag(
     "read.columnar.enabled",
     True,

@@ -15,22 +15,38 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from indextables.core.errors import IndexTablesError, TableNotFound
+from indextables.core.runtime.cancellation import Work, cancellable
+from indextables.core.runtime.process_state import ProcessLocal
 from indextables.spark.connector.planning import (
     bucket_functions,
     clusters,
     column_statistics,
+    following,
     joins,
     planner,
     task_answers,
 )
-from indextables.spark.connector.tables import catalog, creation, deletes, hidden, writes
+from indextables.spark.connector.tables import catalog, creation, deletes, hidden, statements, writes
 
+_RUNNING: Final[ProcessLocal[dict[int, Work]]] = ProcessLocal(dict)
+"""The questions that may be cancelled and are not answered yet, by the numbers that `Answer.java` gave them."""
 Verb: TypeAlias = Callable[[Mapping[str, Any]], Sequence[bytes]]
 _log: Final = logging.getLogger(__name__)
 _ERROR: Final = -1
 _NOT_FOUND: Final = -2
+
+
+def cancel(asked: Mapping[str, Any]) -> list[bytes]:
+    """Nobody waits for the answer to a question any more: its work ends at the next split."""
+    work = _RUNNING.value.get(asked["number"])
+    if work is not None:
+        work.cancel()
+    return []
+
+
 VERBS: Final[dict[str, Verb]] = {
     "open": planner.open_table,
+    "newest": following.newest,
     "filters": planner.answer_filters,
     "aggregate": planner.answer_aggregate,
     "limit": planner.answer_limit,
@@ -41,12 +57,15 @@ VERBS: Final[dict[str, Verb]] = {
     "cluster": clusters.answer_cluster,
     "statistics": column_statistics.column_statistics,
     "tasks": task_answers.tasks,
+    "cancel": cancel,
     "bucket": bucket_functions.define_bucket,
     "load": catalog.load_table,
     "read": catalog.read_with_options,
     "alter": catalog.alter_table,
     "drop": catalog.drop,
     "refuse": catalog.refuse,
+    "read_statement": statements.read_statement,
+    "run_statement": statements.run_statement,
     "stage": creation.stage,
     "create": creation.create,
     "entry": creation.entry,
@@ -78,7 +97,7 @@ class Answering:
             return b""
         try:
             asked = json.loads(self._whole(text))
-            return _encoded(VERBS[asked["verb"]](asked))
+            return _encoded(_answered(asked))
         except TableNotFound as error:
             return _failed(_NOT_FOUND, f"indextables.errors.{type(error).__name__}: {error}")
         except IndexTablesError as error:
@@ -105,6 +124,19 @@ class Answering:
         """What py4j looks for."""
 
         implements: ClassVar = ["java.util.function.Function"]
+
+
+def _answered(asked: Mapping[str, Any]) -> Sequence[bytes]:
+    """The answer of the verb. A question with a number may be cancelled."""
+    verb, number = VERBS[asked["verb"]], asked.get("number")
+    if number is None or verb is cancel:
+        return verb(asked)
+    with cancellable() as work:
+        _RUNNING.value[number] = work
+        try:
+            return verb(asked)
+        finally:
+            del _RUNNING.value[number]
 
 
 def _encoded(parts: Sequence[bytes]) -> bytes:

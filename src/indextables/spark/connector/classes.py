@@ -26,8 +26,17 @@ _log: Final = logging.getLogger(__name__)
 _SERVICE: Final = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _BYTECODE: Final = 8
 """The Java version of the class files: with an older one Janino refuses static methods of interfaces."""
-OPTIONAL: Final = ("Column.java", "ColumnFactory.java", "ColumnReader.java")
-"""Sources that use more of Spark's inner classes than the others. Where they do not compile, the connector does without them."""
+_LOSSES: Final = {
+    (
+        "Column.java",
+        "ColumnFactory.java",
+        "ColumnReader.java",
+    ): "tasks hand rows over to Spark, which takes longer than columns",
+    ("AnswerScan.java",): "explain() shows the driver's answers in the optimized plan alone",
+}
+"""Sources that use more of Spark's inner classes than the others, and what is lost where they do not compile."""
+OPTIONAL: Final = tuple(name for names in _LOSSES for name in names)
+"""All of these sources. The connector does without them."""
 _DOOR: Final = "indextables.Python"
 """The class by which is seen whether the loader has the connector."""
 
@@ -94,11 +103,16 @@ def compiled_for(jvm: Any, gateway: Any, loader: Any, text: dict[str, str]) -> d
     """The class files for this Spark, without those of `OPTIONAL` where these do not compile. Raises IndexTablesError."""
     try:
         return compile_sources(jvm, gateway, loader, text)
-    except IndexTablesError as error:
-        needed = {name: source for name, source in text.items() if name not in OPTIONAL}
-        made = compile_sources(jvm, gateway, loader, needed)
-        _log.warning("tasks hand rows over to Spark, which takes longer than columns: %s", error)
-        return made
+    except IndexTablesError:
+        made = compile_sources(jvm, gateway, loader, {name: text[name] for name in text if name not in OPTIONAL})
+    chosen = {name: text[name] for name in text if name not in OPTIONAL}
+    for names, lost in _LOSSES.items():
+        more = chosen | {name: text[name] for name in names if name in text}
+        try:
+            made, chosen = compile_sources(jvm, gateway, loader, more), more
+        except IndexTablesError as error:
+            _log.warning("%s: %s", lost, error)
+    return made
 
 
 def compile_sources(jvm: Any, gateway: Any, loader: Any, text: dict[str, str]) -> dict[str, bytes]:

@@ -70,6 +70,7 @@ def _connect(context: Any, session: Any) -> str:
     from pyspark.sql.udf import _wrap_function
 
     from indextables.spark.connector.bridge import Answering
+    from indextables.spark.connector.tables.statements import keep_session
     from indextables.spark.source import IndexTablesSource
 
     jvm, gateway = context._jvm, context._gateway  # noqa: SLF001 - pyspark's own modules use these names
@@ -81,6 +82,7 @@ def _connect(context: Any, session: Any) -> str:
     source = getattr(jvm, _SOURCE)(_wrap_function(context, IndexTablesSource))
     classes.new(jvm, gateway, loader, "indextables.Python").connect(state.kept, source)
     own = _java_session(context, session)
+    keep_session(str(own.sessionUUID()), session)
     classes.new(jvm, gateway, loader, "indextables.Setup").session(own)
     return set_catalogs(session, own)
 

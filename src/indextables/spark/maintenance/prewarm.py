@@ -8,6 +8,7 @@ at another split: what a neighbour has fetched already is only looked at.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,20 @@ if TYPE_CHECKING:
 
 
 def prewarm(
-    spark: SparkSession, url: str, where: str | None = None, *, options: Mapping[str, Any] | None = None
+    spark: SparkSession,
+    url: str,
+    where: str | None = None,
+    *,
+    segments: Sequence[str] | None = None,
+    fields: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> dict[str, Prewarmed]:
     """Bring the indexes of all splits, or of those that may hold rows for which `where` (SQL) is true, to every machine.
 
-    Returns what was done on each machine, by its name. Raises TableNotFound, PredicateError, ForeignTable, SplitError.
+    `segments` and `fields` mean what they mean in `Table.prewarm`. Returns what was done on each machine, by its name. Raises
+    TableNotFound, PredicateError, OptionError, SchemaError, ForeignTable, SplitError.
     """
-    task = plan_prewarm(str(url), Options(options), where)
+    task = plan_prewarm(str(url), Options(options), where, segments, fields)
     if task is None:
         return {}
     tasks = parallelism(spark)
@@ -39,4 +47,5 @@ def prewarm(
 def _sum_of_machine(parts: Sequence[Prewarmed]) -> Prewarmed:
     """What all tasks of one machine did. Each task has looked at all splits."""
     fetched = sum(part.fetched for part in parts)
-    return Prewarmed(fetched, max(0, parts[0].fetched + parts[0].present - fetched), parts[0].left_out)
+    present = max(0, parts[0].fetched + parts[0].present - fetched)
+    return replace(parts[0], fetched=fetched, present=present, duration_ms=max(part.duration_ms for part in parts))

@@ -22,7 +22,7 @@ from indextables.core.aggregate import By, Metrics, parse_aggregate
 from indextables.core.options import Options
 from indextables.spark.errors import one_line
 from indextables.spark.reading.arrow_types import arrow_schema, carried, spark_schema, uncarried
-from indextables.spark.reading.read_options import some_columns
+from indextables.spark.reading.read_options import some_columns, stays_at_version
 from indextables.spark.reading.source_reader import read_task
 from indextables.spark.worker_errors import plainly
 from indextables.spark.worker_garbage import light_collections
@@ -68,7 +68,7 @@ def read(
     With `limit` they are the first ones, or with `score` the best ones, best first, and one task reads them. Raises
     TableNotFound, VersionNotFound, SchemaError, PredicateError, QueryError, OptionError.
     """
-    handle = pin_version(str(url), Options(options), version, timestamp)
+    handle = pin_version(str(url), stays_at_version(Options(options)), version, timestamp)
     if columns is not None and not isinstance(columns, str):
         columns = some_columns(columns)
     request = make_request(
@@ -101,7 +101,7 @@ def count(
     Files of which the log knows it are not opened, and where it knows all of them nothing is asked of executors. Raises what
     `read` raises, and SplitError.
     """
-    handle = pin_version(str(url), Options(options), version, timestamp)
+    handle = pin_version(str(url), stays_at_version(Options(options)), version, timestamp)
     request = make_request(handle, _doing(query), columns=(), where=_predicate(where, handle), query=query)
     count_plan = plan_count(handle, request)
     total = count_plan.rows_in_log + sum(_answers(spark, count_plan.tasks, _Counts()))
@@ -126,7 +126,7 @@ def aggregate(
     Every task makes the groups of its splits, and this process puts them together: what comes out is exact, and so many groups as
     this process can hold. Raises what `read` raises, and SplitError.
     """
-    handle = pin_version(str(url), Options(options), version, timestamp)
+    handle = pin_version(str(url), stays_at_version(Options(options)), version, timestamp)
     groups = parse_aggregate(by, metrics, handle.schema)
     where = _predicate(where, handle)
     request = make_request(handle, _doing(query), columns=groups.columns, where=where, query=query, aggregate=groups)

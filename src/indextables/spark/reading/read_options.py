@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from indextables.core import options as opt
 from indextables.core.errors import OptionError
 from indextables.core.options import PREFIX, Options, split_list
 from indextables.core.options.bag import resolve
@@ -71,6 +72,17 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         score=_flag("score", own),
         options=Options(texts),
     )
+
+
+def stays_at_version(options: Options) -> Options:
+    """The options, of a read that pins its version. Raises OptionError where they ask for a read that moves on with its table."""
+    if options[opt.READ_FOLLOWING_ENABLED]:
+        raise OptionError(
+            f"{opt.READ_FOLLOWING_ENABLED.key} is true, and only DataFrames of the connector move on with their table "
+            "(indextables.spark.status(spark) says what serves a session): leave the option out and load again to see newer rows",
+            key=opt.READ_FOLLOWING_ENABLED.key,
+        )
+    return options
 
 
 def check_known(texts: Mapping[str, Any], names: Sequence[str], what: str) -> None:

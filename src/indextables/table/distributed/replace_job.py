@@ -1,6 +1,6 @@
-"""A write that replaces a table: its columns, its properties and all of its rows, in one commit.
+"""A write that replaces a table: its columns, its partition columns, its properties and all of its rows, in one commit.
 
-The table keeps its place, its id, its partition columns and its history: older versions are read with the columns that they had.
+The table keeps its place, its id and its history: older versions are read with the columns that they had, partition columns too.
 A write that fails leaves the table as it was.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from indextables.core.errors import OptionError
 from indextables.core.options import Options
 from indextables.log.actions import SCHEMA_KEY, MetadataAction
 from indextables.log.conflicts import MetadataUpdate
@@ -37,12 +36,6 @@ def begin_replace(
     before.require_writable("writing")
     schema_string = as_nullable(schema_json) if nullable else schema_json
     after = new_table(log, schema_string, partition_by, properties or {})
-    if after.partition_columns != before.partition_columns:
-        raise OptionError(
-            f"table {log.url} is partitioned by {', '.join(before.partition_columns) or 'nothing'}, and would be by "
-            f"{', '.join(after.partition_columns) or 'nothing'}: a table that is replaced keeps its partition columns; drop the "
-            "table and create it anew, or write to another place"
-        )
     old, new = before.snapshot.metadata, after.snapshot.metadata
     plan, renewed, version = task_plan(after), _difference(old, new), before.version
     return WriteJob(log, plan, "overwrite", old, None, None, began, renewed=renewed, planned_version=version)
@@ -51,10 +44,13 @@ def begin_replace(
 def _difference(old: MetadataAction, new: MetadataAction) -> MetadataUpdate | None:
     """What has to change so that the metadata become the new ones; None where nothing has to."""
     kept = {key: value for key, value in old.configuration.items() if not key.startswith(SCHEMA_KEY)}
-    if kept == new.configuration and old.schema_string == new.schema_string:
+    columns = tuple(new.partition_columns)
+    if kept == new.configuration and old.schema_string == new.schema_string and tuple(old.partition_columns) == columns:
         return None
     gone: dict[str, str | None] = {key: None for key in kept if key not in new.configuration}
-    return MetadataUpdate(properties={**gone, **new.configuration}, schema_string=new.schema_string)
+    return MetadataUpdate(
+        properties={**gone, **new.configuration}, schema_string=new.schema_string, partition_columns=columns
+    )
 
 
 __all__ = ["begin_replace"]

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from indextables.core.arrow_values import scalar_of
 from indextables.core.errors import CorruptLog
+from indextables.core.runtime.cancellation import checked
 from indextables.core.runtime.process_state import Lru, ProcessLocal
 from indextables.core.values import from_text, is_text
 from indextables.log.snapshot import Snapshot
@@ -72,14 +73,17 @@ def forget_readers() -> int:
 
 
 def split_readers(handle: TableHandle, files: pa.Table) -> Iterator[SplitReader]:
-    """A reader for each of the files, in their order. Raises CorruptLog for a partition value that its column cannot hold."""
+    """A reader for each of the files, in their order. Raises CorruptLog for a partition value that its column cannot hold.
+
+    Of cancelled work, the iterator raises WorkCancelled.
+    """
     if files.num_rows > _FEW_FILES:
-        return _each(handle, files)
+        return checked(_each(handle, files))
     kept = _READERS.value.of_list(files, handle)
     if kept is None:
         kept = list(_each(handle, files))
         _READERS.value.keep_list(files, handle, kept)
-    return iter(kept)
+    return checked(kept)
 
 
 def _each(handle: TableHandle, files: pa.Table) -> Iterator[SplitReader]:

@@ -86,12 +86,17 @@ public class IndexTable implements Table, SupportsRead, SupportsWrite, SupportsM
 
     /** A table with a name was opened without the reader's options, so the options come here. */
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        if (!named || options.isEmpty()) return new ReadPlanner(this);
+        if (!named || options.isEmpty()) return new ReadPlanner(Following.newest(this));
         Map question = Python.question();
         question.put("table", handle);
         question.put("options", new HashMap(options.asCaseSensitiveMap()));
         String own = Python.text(Python.ask("read", question)[0]);
-        return new ReadPlanner(new IndexTable(own, name, schema, partitionColumns, properties, true));
+        return new ReadPlanner(Following.newest(at(own, name, partitionColumns)));
+    }
+
+    /** The same table with other options, or at another version. */
+    IndexTable at(String handle, String name, String[] partitionColumns) {
+        return new IndexTable(handle, name, schema, partitionColumns, properties, named);
     }
 
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {

@@ -1,19 +1,15 @@
 package indextables;
 
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.ApplyFunctionExpression;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation$;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
-import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import scala.Function1;
-import scala.Option;
 import scala.collection.Iterator;
-import scala.collection.immutable.ArraySeq$;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
@@ -33,7 +29,7 @@ public class LastRule extends Rule {
         if (look.snippets) plan = Snippets.resolve(plan);
         if (look.buckets) plan = (LogicalPlan) plan.transformDown(new Replace());
         if (!look.found) return plan;
-        return ConvertToLocalRelation$.MODULE$.apply((LogicalPlan) plan.transformDown(new Fold()));
+        return ConvertToLocalRelation$.MODULE$.apply(AnswerRows.folded((LogicalPlan) plan.transformDown(new Fold())));
     }
 
     static boolean isAnswer(Object node) {
@@ -96,8 +92,7 @@ public class LastRule extends Rule {
         public Object applyOrElse(Object node, Function1 otherwise) {
             if (!isAnswer(node)) return otherwise.apply(node);
             DataSourceV2ScanRelation relation = (DataSourceV2ScanRelation) node;
-            InternalRow[] rows = ((LocalAnswer) relation.scan()).rows();
-            return new LocalRelation(relation.output(), ArraySeq$.MODULE$.unsafeWrapArray(rows), false, Option.empty());
+            return AnswerRows.of(relation.output(), (LocalAnswer) relation.scan());
         }
     }
 }

@@ -1,5 +1,6 @@
 package indextables;
 
+import java.lang.reflect.Constructor;
 import java.util.Map;
 import java.util.WeakHashMap;
 
@@ -14,10 +15,11 @@ import scala.runtime.AbstractFunction1;
 /**
  * The last rule for plans that no optimizer of ours saw. Sessions that begin after install(spark) and call no install of their own, such as
  * those of newSession(), have the functions of SQL, because functions are built in, and not the rules of another session. And Spark plans
- * the filters that joins make of their small side without the optimizer.
+ * the filters that joins make of their small side without the optimizer. Answers of the driver are planned so that `explain` names them.
  */
 public class LastStrategy extends SparkStrategy {
     private static final Map KNOWN = new WeakHashMap();
+    private static final Constructor SCAN = constructor();
 
     public LastStrategy() {}
 
@@ -33,10 +35,35 @@ public class LastStrategy extends SparkStrategy {
 
     /** A plan with functions of ours is planned once more, without them. */
     public Seq apply(LogicalPlan plan) {
+        if (plan instanceof AnswerRows && explains()) return (Seq) ((Seq) Nil$.MODULE$).prepended(scan((AnswerRows) plan));
         LastRule.Look look = new LastRule.Look();
         plan.foreach(look);
         if (!look.buckets && !look.snippets) return (Seq) Nil$.MODULE$;
         return (Seq) ((Seq) Nil$.MODULE$).prepended(planLater((LogicalPlan) new LastRule().apply(plan)));
+    }
+
+    /** Operators take the plan below them along to their tasks, and executors have no class of ours: only tasks in the driver do. */
+    private static boolean explains() {
+        return SCAN != null && org.apache.spark.sql.SparkSession.active().sparkContext().isLocal();
+    }
+
+    /** The class is missing where it does not compile: Spark's own strategy then plans the rows. */
+    private static Constructor constructor() {
+        try {
+            return Class.forName("indextables.AnswerScan").getConstructor(new Class[] {AnswerRows.class});
+        } catch (ClassNotFoundException e) {
+            return null;
+        } catch (NoSuchMethodException e) {
+            return null;
+        }
+    }
+
+    private static Object scan(AnswerRows rows) {
+        try {
+            return SCAN.newInstance(new Object[] {rows});
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalArgumentException("indextables: no scan of an answer: " + e);
+        }
     }
 
     /** A strategy for a new session. */

@@ -127,7 +127,7 @@ public class ReadPlanner implements ScanBuilder, SupportsPushDownV2Filters, Supp
     }
 
     public Scan build() {
-        return scan(table, asked, Python.ask("plan", new LinkedHashMap(asked)));
+        return scan(table, asked, Answer.await("plan", new LinkedHashMap(asked)));
     }
 
     /** The scan that Python's answer to a question describes. */
@@ -139,13 +139,18 @@ public class ReadPlanner implements ScanBuilder, SupportsPushDownV2Filters, Supp
             Python.yes(a[6]));
     }
 
+    /** The table that a scan reads, at the version that it reads; null for a scan of anything but a table of ours. */
+    static IndexTable table(Scan scan) {
+        if (scan instanceof LocalAnswer) return ((LocalAnswer) scan).table;
+        return scan instanceof TaskScan ? ((TaskScan) scan).table : null;
+    }
+
     /** The same read with columns of snippets after the others; null for a scan of anything but a table of ours. */
     static Scan withSnippets(Scan scan, List columns) {
-        if (!(scan instanceof LocalAnswer) && !(scan instanceof TaskScan)) return null;
-        IndexTable table = scan instanceof LocalAnswer ? ((LocalAnswer) scan).table : ((TaskScan) scan).table;
+        IndexTable table = table(scan);
         if (table == null) return null;
         Map asked = new LinkedHashMap(scan instanceof LocalAnswer ? ((LocalAnswer) scan).asked : ((TaskScan) scan).asked);
         asked.put("snippets", columns);
-        return scan(table, asked, Python.ask("plan", new LinkedHashMap(asked)));
+        return scan(table, asked, Answer.await("plan", new LinkedHashMap(asked)));
     }
 }

@@ -1,5 +1,6 @@
 package indextables;
 
+import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
@@ -7,18 +8,22 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SessionState;
 
 /**
- * Infix searches for a session's parser. Spark's own parser is asked first: a text that Spark understands means what it means to Spark.
+ * Infix searches and statements of ours for a session's parser. A text that begins with the words of one of our statements is run. For any
+ * other, Spark's own parser is asked first: a text that Spark understands means what it means to Spark.
  * A proxy, because the interface has other methods in each version of Spark.
  */
 public class SearchParser implements InvocationHandler {
     private final ParserInterface own;
+    private final WeakReference session;
 
-    private SearchParser(ParserInterface own) {
+    private SearchParser(ParserInterface own, SparkSession session) {
         this.own = own;
+        this.session = new WeakReference(session);
     }
 
     /** Put in front of a session's parser. Twice is once. */
@@ -29,10 +34,12 @@ public class SearchParser implements InvocationHandler {
         Object parser = field.get(state);
         if (Proxy.isProxyClass(parser.getClass()) && Proxy.getInvocationHandler(parser) instanceof SearchParser) return;
         Class[] kinds = {ParserInterface.class};
-        field.set(state, Proxy.newProxyInstance(SearchParser.class.getClassLoader(), kinds, new SearchParser((ParserInterface) parser)));
+        field.set(state, Proxy.newProxyInstance(SearchParser.class.getClassLoader(), kinds, new SearchParser((ParserInterface) parser, spark)));
     }
 
     public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+        LogicalPlan answer = statement(method, arguments);
+        if (answer != null) return answer;
         try {
             return method.invoke(own, arguments);
         } catch (InvocationTargetException e) {
@@ -46,6 +53,13 @@ public class SearchParser implements InvocationHandler {
                 throw second.getCause();
             }
         }
+    }
+
+    /** The rows of the answer to a statement of ours; null for any other text. */
+    private LogicalPlan statement(Method method, Object[] arguments) {
+        if (!method.getName().startsWith("parsePlan") || arguments == null || !(arguments[0] instanceof String)) return null;
+        SparkSession spark = (SparkSession) session.get();
+        return spark == null ? null : new Statements(spark).plan((String) arguments[0]);
     }
 
     /** The text with infix searches as calls; null where there are none. */

@@ -176,7 +176,7 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
         all.add(tree);
         Map question = new LinkedHashMap(asked);
         question.put("joins", all);
-        byte[][] a = Python.ask("join", new LinkedHashMap(question));
+        byte[][] a = Answer.await("join", new LinkedHashMap(question));
         if (a.length > 0) return ReadPlanner.scan(table, question, a);
         refused.add(tree);
         return null;

@@ -44,7 +44,10 @@ public class WriteReads extends Rule {
         public Object apply(Object node) {
             Object table = null;
             if (node instanceof DataSourceV2Relation) table = ((DataSourceV2Relation) node).table();
-            if (node instanceof DataSourceV2ScanRelation) table = ((DataSourceV2ScanRelation) node).relation().table();
+            if (node instanceof DataSourceV2ScanRelation) {
+                table = ReadPlanner.table(((DataSourceV2ScanRelation) node).scan());
+                if (table == null) table = ((DataSourceV2ScanRelation) node).relation().table();
+            }
             if (table instanceof IndexTable) handles.add(((IndexTable) table).handle);
             if (node instanceof InMemoryRelation) {
                 ((LogicalPlan) ((InMemoryRelation) node).cacheBuilder().logicalPlan()).foreachWithSubqueries(this);

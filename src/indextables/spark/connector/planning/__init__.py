@@ -5,6 +5,7 @@
 
 planner.py            answers to the questions of Spark's planner
 questions.py          what the planner asks, read from JSON
+following.py          DataFrames that move on with their table
 filters.py            Spark's V2 predicates as predicates of ours
 groups.py             Spark's aggregates as aggregates of ours
 bucket_functions.py   `indextables_histogram` and its like: keys of groups as functions of SQL

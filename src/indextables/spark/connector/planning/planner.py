@@ -22,6 +22,7 @@ from indextables.core.errors import OptionError, SchemaError, TableNotFound
 from indextables.core.options import PREFIX
 from indextables.core.predicate import to_sql
 from indextables.spark.connector.planning.columnar_reads import hands_columns_over
+from indextables.spark.connector.planning.following import table_name
 from indextables.spark.connector.planning.groups import said_key
 from indextables.spark.connector.planning.questions import (
     Question,
@@ -107,8 +108,12 @@ def open_handle(
     if schema is None:
         keep_handle(text, read, handle)
         schema = loaded_schema(read, handle, months=True).json()
-    name = f"indextables {handle.url} version {handle.version}"
-    return [text.encode(), name.encode(), schema.encode(), "\n".join(handle.partition_columns).encode()]
+    return [
+        text.encode(),
+        table_name(read, handle).encode(),
+        schema.encode(),
+        "\n".join(handle.partition_columns).encode(),
+    ]
 
 
 def reader_options(asked: Mapping[str, Any]) -> dict[str, str]:

@@ -142,6 +142,10 @@ _REFUSALS: Final = {
     "other format": "{name} is a table of another format: DROP TABLE it first, or choose another name",
     "another format": "{name} is a table of indextables, and a table of another format cannot take its place at once: DROP "
     "TABLE it first",
+    "no table": "there is no table or view {name} in this session: write the place of the table between quotes, such as "
+    "'s3://bucket/logs'",
+    "not a table": "{name} is no table of indextables, nor a view of all rows of one: name the table itself, or write its place "
+    "between quotes",
     "add partition": "partitions are made by the rows that are written: INSERT INTO the table",
     "delete cached": "Spark does not delete from a table whose rows it has cached, {name}: UNCACHE TABLE, or unpersist() the "
     "DataFrame, before DELETE",

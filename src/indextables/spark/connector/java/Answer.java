@@ -1,0 +1,84 @@
+package indextables;
+
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A question whose answer Python computes for longer than a moment. The thread that plans the query waits here, and gives up when it is
+ * interrupted, or when the query is cancelled (see `StandIn`). Python is told, and ends its work.
+ */
+public class Answer implements Runnable {
+    /** Milliseconds after which a stand-in is begun: most answers are there sooner, and a stand-in is a job of Spark's. */
+    private static final long PATIENCE = 500;
+    private static final AtomicLong NUMBERS = new AtomicLong();
+
+    /** Threads stay, because py4j keeps a connection to Python for each. There are as many as queries that were answered side by side. */
+    static final ThreadPoolExecutor THREADS =
+        new ThreadPoolExecutor(0, Integer.MAX_VALUE, Long.MAX_VALUE, TimeUnit.NANOSECONDS, new SynchronousQueue(), new Daemons());
+
+    private final String verb;
+    private final Map question;
+    private final BlockingQueue first = new LinkedBlockingQueue();
+
+    private Answer(String verb, Map question) {
+        this.verb = verb;
+        this.question = question;
+    }
+
+    /** The answer of Python, or the end of the query. */
+    static byte[][] await(String verb, Map question) {
+        Long number = Long.valueOf(NUMBERS.incrementAndGet());
+        question.put("number", number);
+        Answer answer = new Answer(verb, question);
+        THREADS.execute(answer);
+        StandIn job = null;
+        try {
+            Object found = answer.first.poll(PATIENCE, TimeUnit.MILLISECONDS);
+            if (found == null) {
+                job = StandIn.begin(number.longValue(), answer.first);
+                found = answer.first.take();
+            }
+            if (found instanceof byte[][]) return (byte[][]) found;
+            if (found instanceof QueryCancelled) stop(number);
+            throw (RuntimeException) found;
+        } catch (InterruptedException e) {
+            stop(number);
+            Thread.currentThread().interrupt();
+            throw new QueryCancelled("its thread was interrupted");
+        } finally {
+            if (job != null) job.end();
+        }
+    }
+
+    /** Called by a thread of `THREADS`. */
+    public void run() {
+        try {
+            first.add(Python.ask(verb, question));
+        } catch (RuntimeException e) {
+            first.add(e);
+        } catch (Error e) {
+            first.add(new IllegalArgumentException("indextables: the question " + verb + " failed: " + e));
+        }
+    }
+
+    private static void stop(Long number) {
+        Map question = Python.question();
+        question.put("number", number);
+        Python.ask("cancel", question);
+    }
+
+    /** Threads that do not keep the driver alive. */
+    public static class Daemons implements ThreadFactory {
+        public Thread newThread(Runnable work) {
+            Thread thread = new Thread(work, "indextables-answer");
+            thread.setDaemon(true);
+            return thread;
+        }
+    }
+}
