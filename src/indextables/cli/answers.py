@@ -28,6 +28,8 @@ class Rows:
     """Whether `_snippets` says which words to highlight, for people only."""
     title: str = "row"
     """What one of them is called."""
+    wraps: bool = False
+    """Whether long cells take several lines instead of being cut, for people only: there are few rows."""
     follows: bool = False
     """Whether more rows come until somebody ends the program: each batch is shown at once, and Ctrl-C is a usual end."""
 

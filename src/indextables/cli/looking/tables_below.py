@@ -39,7 +39,7 @@ def tables_below(target: Target) -> Rows:
         for found in find_tables(target.url, target.options):
             yield from table_of_rows([_row(found)], _SCHEMA).to_batches()
 
-    return Rows(_SCHEMA, rows(), shown=_SHOWN, title="table")
+    return Rows(_SCHEMA, rows(), shown=_SHOWN, title="table", wraps=True)
 
 
 def _row(found: FoundTable) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from indextables.cli.errors import UsageError
 from indextables.cli.render.screen import Screen, visible
-from indextables.cli.stop import STOP
+from indextables.cli.stop import STOP, Stopped
 
 _PATIENCE: Final = 0.1
 """Seconds after which a question that waits looks for Ctrl-C."""
@@ -22,7 +22,11 @@ def confirm(screen: Screen, question: str, *, yes: bool) -> bool:
         raise UsageError(f"{question} Nobody is at a terminal to say so: give --yes")
     screen.err.write(f"{visible(question)} [y/N] ")
     screen.err.flush()
-    return _line().strip().lower() in ("y", "yes")
+    try:
+        return _line().strip().lower() in ("y", "yes")
+    except Stopped:
+        screen.err.write("\n")  # what is said next begins a line
+        raise
 
 
 def _line() -> str:

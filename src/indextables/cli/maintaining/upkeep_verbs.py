@@ -82,7 +82,7 @@ def optimize(target: Target, stage: Stage, *, dry_run: bool, prewarm: bool, ever
 
     seconds = None if every is None else seconds_of(every)
     rounds = _rounds(target, stage, dry_run=dry_run, prewarm=prewarm, seconds=seconds)
-    return Rows(STEPS_SCHEMA, rounds, shown=_SHOWN, title="step", follows=seconds is not None)
+    return Rows(STEPS_SCHEMA, rounds, shown=_SHOWN, title="step", wraps=True, follows=seconds is not None)
 
 
 _SHOWN: Final = ("step", "status", "before", "after", "message")

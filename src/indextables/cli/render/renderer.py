@@ -116,7 +116,7 @@ class Renderer:
         console = self.screen.console
         look = grid.Look(
             blocks=self.screen.blocks,
-            wrap=answer.snippets,
+            wrap=answer.snippets or answer.wraps,
             bars=answer.bars,
             numbers=_numbers(answer.schema),
             marks=answer.snippets and console.color_system is None,
@@ -170,7 +170,7 @@ class Renderer:
 
         console = self.screen.console
         facts = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
-        facts.add_column(style="dim")
+        facts.add_column(style="dim", overflow="fold")
         facts.add_column(overflow="fold")
         for name, text in _fact_lines(answer.values):
             facts.add_row(name, Text(visible(text)))
