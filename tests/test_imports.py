@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 import subprocess
 import sys
 from decimal import Decimal
@@ -98,6 +99,16 @@ def test_a_filter_loads_nothing_heavy(tmp_path: Path) -> None:
 def test_no_question_loads_pandas(rows: Path, question: str) -> None:
     """Where pandas is installed, pyarrow loads it for some ways to make an array: a third of the time of a first answer."""
     found = imported(f"from indextables import Table\ntable = Table.open({str(rows)!r})\n{question}")
+    assert "pandas" not in found
+    assert "pyarrow" in found, "or this measures nothing"
+
+
+@pytest.mark.parametrize(
+    "verb", ["assert table.checkpoint().written", "assert table.restore(version=1).files_removed == 2"]
+)
+def test_commits_and_states_load_no_pandas(rows: Path, tmp_path: Path, verb: str) -> None:
+    shutil.copytree(rows, tmp_path / "copy")
+    found = imported(f"from indextables import Table\ntable = Table.open({str(tmp_path / 'copy')!r})\n{verb}")
     assert "pandas" not in found
     assert "pyarrow" in found, "or this measures nothing"
 

@@ -193,9 +193,11 @@ def test_what_commands_share() -> None:
         "its tables are in the text"
     )
     assert all({"table", "--option", "--output", "--json"} <= taken for taken in options.values())
-    changing = {"create", "import", "checkpoint", "merge", "prewarm", "purge", "drop"}
-    newest = {"tail", "ls", "optimize"}
+    changing = {"create", "import", "checkpoint", "merge", "prewarm", "purge", "drop", "repair"}
+    changing |= {"truncate-time-travel", "drop-partitions"}
+    newest = {"tail", "ls", "optimize", "fsck", "verify"}
     assert {name for name, taken in options.items() if not {"--version", "--timestamp"} & taken} == changing | newest
+    changing |= {"restore", "clone"}  # these take the version that they go to
     one_answer = {"count", "describe", "explain", "export"}
     assert {name for name, taken in options.items() if "--no-header" not in taken} == changing | one_answer
 

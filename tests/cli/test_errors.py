@@ -29,7 +29,7 @@ from indextables.cli.errors import (
 )
 
 CODES = {
-    USAGE: {"OptionError", "SchemaError", "PredicateError", "QueryError"},
+    USAGE: {"OptionError", "SchemaError", "PredicateError", "QueryError", "StatementError"},
     NOT_FOUND: {"TableNotFound", "VersionNotFound", "ChangesGone"},
     CONFLICT: {
         *("TableExists", "CommitError", "MetadataChanged", "FilesChanged", "TableReplaced", "TooManyConflicts"),

@@ -25,6 +25,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of
 from indextables.core.errors import CommitError, FilesChanged, MetadataChanged, SchemaError, TableReplaced
 from indextables.core.options import PREFIX
 from indextables.core.predicate import Predicate
@@ -304,7 +305,7 @@ def _remove_actions(removes: list[tuple[str, bool]], current: Snapshot, now_ms: 
         return []
     files = current.files
     column = files.column("path")
-    rows = files.filter(pc.is_in(column, value_set=pa.array([path for path, _ in removes], pa.string())))
+    rows = files.filter(pc.is_in(column, value_set=array_of([path for path, _ in removes], pa.string())))
     details = {
         path: (dict(values), size)
         for path, values, size in zip(

@@ -4,7 +4,7 @@
     spark/ ──▶ distributed/ ──▶ the same verbs in tasks
 
 table.py                `Table`: what callers use, and the methods that change rows
-questions.py            the methods of `Table` that ask
+table_questions.py      the methods of `Table` that ask
 upkeep.py               the methods of `Table` that keep a table fast and small
 at_version.py           where a `Table` stands, and how it moves
 handle.py               `TableHandle`: the log and the snapshot that every verb takes

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.core.arrow_values import scalar_of
+from indextables.core.arrow_values import numpy_of, scalar_of
 from indextables.log.avro.avro_file import encode_bytes, encode_long
 
 _ROWS_AT_ONCE = 8192
@@ -84,9 +84,9 @@ def _encode(values: pa.Array, kind: Any) -> list[_Part]:
         return _optional(values, kind[1])
     match kind:
         case "long" | "int":
-            return [_numbers(values.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))]
+            return [_numbers(numpy_of(values).astype(np.int64, copy=False))]
         case "boolean":
-            return [_matrix(values.cast(pa.uint8()).to_numpy(zero_copy_only=False).astype(np.uint8), 1)]
+            return [_matrix(numpy_of(values.cast(pa.uint8())), 1)]
         case "string":
             return _texts(values)
         case {"type": "map"}:
@@ -103,7 +103,7 @@ def _optional(values: pa.Array, kind: Any) -> list[_Part]:
         return [_NULL]
     if values.null_count == 0:
         return [_PRESENT, *_encode(values, kind)]
-    there = values.is_valid().to_numpy(zero_copy_only=False)
+    there = numpy_of(values.is_valid())
     encoded = _glue(_encode(values.drop_null(), kind), int(there.sum()))
     return [np.where(there, 2, 0).astype(np.uint8).reshape(-1, 1), _spread(encoded, there)]
 
@@ -126,14 +126,14 @@ def _texts(values: pa.Array) -> list[_Part]:
 
 def _maps(values: pa.Array) -> list[_Part]:
     """Entries with a null value are left out: Avro's maps cannot hold them, and absent means the same."""
-    offsets = np.asarray(values.offsets)
+    offsets = numpy_of(values.offsets)
     first, last = int(offsets[0]), int(offsets[-1])
     keys = values.keys.slice(first, last - first)
     items = values.items.slice(first, last - first)
     lengths = np.diff(offsets).astype(np.int64)
     if items.null_count:
         kept = items.is_valid()
-        rows = np.repeat(np.arange(len(values)), lengths)[kept.to_numpy(zero_copy_only=False)]
+        rows = np.repeat(np.arange(len(values)), lengths)[numpy_of(kept)]
         lengths = np.bincount(rows, minlength=len(values)).astype(np.int64)
         keys, items = keys.filter(kept), items.filter(kept)
     alike = _alike(keys, lengths)
@@ -179,7 +179,7 @@ def _entries(keys: list[bytes], items: pa.Array) -> pa.Array:
 
 
 def _lists(values: pa.Array) -> list[_Part]:
-    offsets = np.asarray(values.offsets)
+    offsets = numpy_of(values.offsets)
     first, last = int(offsets[0]), int(offsets[-1])
     items = values.values.slice(first, last - first)
     return _counted(_glue(_texts(items), len(items)), np.diff(offsets).astype(np.int64))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of, scalar_of
 from indextables.core.schema_hash import schema_hash
 from indextables.log.avro.manifest import null_fields, with_null_fields, with_records
 from indextables.log.file_entries import files_table
@@ -75,8 +76,8 @@ def normalised_schemas(files: pa.Table, registry: Mapping[str, str], threshold: 
     canonical = {ref: schema_hash(registry[ref]) for ref in used if ref in registry}
     if all(ref == name for ref, name in canonical.items()):
         return files, {}
-    old = pa.array(canonical.keys(), pa.string())
-    new = pa.array(canonical.values(), pa.string())
+    old = array_of(list(canonical.keys()), pa.string())
+    new = array_of(list(canonical.values()), pa.string())
     renamed = pc.coalesce(new.take(pc.index_in(refs.combine_chunks(), value_set=old)), refs.combine_chunks())
     index = files.schema.get_field_index("docMappingRef")
     schemas = {name: registry[ref] for ref, name in canonical.items()}
@@ -85,6 +86,6 @@ def normalised_schemas(files: pa.Table, registry: Mapping[str, str], threshold: 
 
 def sum_of(sizes: pa.ChunkedArray) -> int:
     """Sizes that are nonsense must not make a sum of 64 bits turn around."""
-    high = pc.sum(pc.shift_right(sizes, 32)).as_py() or 0
-    low = pc.sum(pc.bit_wise_and(sizes, 2**32 - 1)).as_py() or 0
+    high = pc.sum(pc.shift_right(sizes, scalar_of(32, sizes.type))).as_py() or 0
+    low = pc.sum(pc.bit_wise_and(sizes, scalar_of(2**32 - 1, sizes.type))).as_py() or 0
     return (int(high) << 32) + int(low)

@@ -11,6 +11,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of
 from indextables.log.actions import AddAction
 from indextables.log.file_entries import Version
 from indextables.log.state.load_manifest import load_manifest
@@ -54,7 +55,7 @@ def locate_paths(log: TableLog, state: State, paths: Iterable[str]) -> dict[int,
     """For the number of a manifest in the state: those of `paths` of which the manifest has an entry. Manifests without any are
     left out.
     """
-    wanted = pa.array(sorted(paths), pa.string())
+    wanted = array_of(sorted(paths), pa.string())
     if not len(wanted):
         return {}
     calls = [partial(_paths_in, log, state, number, wanted) for number in range(len(state.manifests))]

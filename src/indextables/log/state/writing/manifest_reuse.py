@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of, numpy_of
 from indextables.core.types import spark_json_to_arrow
 from indextables.core.values import column_from_text, is_text
 from indextables.log.state.load_manifest import load_manifest
@@ -60,10 +61,10 @@ class ReusedManifests:
         if not columns:
             return np.full(files.num_rows, len(self.numbers))
         encoded = partition_texts(files, columns[0]).dictionary_encode(null_encoding="encode")
-        texts = pa.concat_arrays([pa.array(self.lows, pa.string()), encoded.dictionary])
+        texts = pa.concat_arrays([array_of(self.lows, pa.string()), encoded.dictionary])
         ranks = _ranks(texts, type_of(schema, columns[0]))
         places: Numbers = np.searchsorted(ranks[: len(self.lows)], ranks[len(self.lows) :], side="right")
-        found: Numbers = places[encoded.indices.to_numpy()]
+        found: Numbers = places[numpy_of(encoded.indices)]
         return found
 
 
@@ -116,7 +117,7 @@ def _ranks(texts: pa.Array, kind: pa.DataType) -> Numbers:
     """The places of texts by the values they stand for; equal values have one, and what has no value comes last."""
     typed = texts if is_text(kind) else column_from_text(texts, kind)
     ranks = pc.rank(typed, "ascending", tiebreaker="dense")
-    found: Numbers = ranks.to_numpy().astype(np.int64)
+    found: Numbers = numpy_of(ranks).astype(np.int64)
     return found
 
 
@@ -144,7 +145,7 @@ class _Plan:
             bounds = [(item.bounds or {}).get(columns[0], (None, None)) for item in items]
             values = [add.partition_values.get(columns[0]) for add, _, _ in delta.added.values()]
             texts = [*(low for low, _ in bounds), *(high for _, high in bounds), *values]
-            ranks = _ranks(pa.array(texts, pa.string()), type_of(schema, columns[0]))
+            ranks = _ranks(array_of(texts, pa.string()), type_of(schema, columns[0]))
             low, high, added = ranks[:count], ranks[count : 2 * count], ranks[2 * count :]
             if any(None in pair for pair in bounds):
                 staying[:] = False  # what is in such a manifest may belong anywhere

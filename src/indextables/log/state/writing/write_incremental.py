@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core import options as opt
+from indextables.core.arrow_values import array_of
 from indextables.log.file_entries import FILE_SCHEMA, files_table
 from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.load_manifest import load_manifest
@@ -132,7 +133,7 @@ def _items_of_base(at: LogAtVersion, rewriting: Rewriting) -> list[ManifestItem]
 def _rewritten(at: LogAtVersion, rewriting: Rewriting, item: ManifestItem) -> list[ManifestItem]:
     """A manifest of the base, written again without its hidden paths; no manifest where no entry is left."""
     entries = load_manifest(at.log, rewriting.base.version, item, FILE_SCHEMA.names)
-    hidden = pa.array(sorted(rewriting.hidden_paths), pa.string())
+    hidden = array_of(sorted(rewriting.hidden_paths), pa.string())
     entries = entries.filter(pc.invert(pc.is_in(entries.column("path"), value_set=hidden)))
     if not entries.num_rows:
         return []
