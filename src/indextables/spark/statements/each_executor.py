@@ -75,7 +75,7 @@ def with_executors(spark: SparkSession, command: c.Command, options: Mapping[str
         return _with(here.slice(0, 1), "host_count", len(hosts))
     if "cleared_entries" in here.column_names:
         return _cleared(parts)
-    return _summed(parts)
+    return summed(parts)
 
 
 def _in_worker(command: c.Command, options: dict[str, Any]) -> tuple[str, str, int, pa.Table]:
@@ -124,8 +124,8 @@ def _cleared(parts: Sequence[pa.Table]) -> pa.Table:
     return _with(row, "message", f"{gone} entries were let go in {len(parts)} processes")
 
 
-def _summed(parts: Sequence[pa.Table]) -> pa.Table:
-    """One row for each name, with the numbers of all processes together."""
+def summed(parts: Sequence[pa.Table]) -> pa.Table:
+    """Add the numbers of all processes: a row for each section of the profiler, or for each cache."""
     together, schema = pa.concat_tables(parts), parts[0].schema
     keys = [name for name in ("section", "category", "cache") if name in schema.names]
     numbers = [(name, how) for name, how in _SUMS.items() if name in schema.names]
@@ -143,4 +143,4 @@ def _summed(parts: Sequence[pa.Table]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-__all__ = ["PER_PROCESS", "executor_id", "has_executors", "with_executors"]
+__all__ = ["PER_PROCESS", "executor_id", "has_executors", "summed", "with_executors"]

@@ -24,7 +24,7 @@ _log: Final = logging.getLogger("indextables")
 
 
 def prewarm_machines(spark: SparkSession, command: Prewarm, table: Table) -> pa.Table:
-    """One row a machine. In the background there is one row of the job, which is listed among the jobs of this process."""
+    """Prewarm every machine of a session, with a row for each. In the background the row is of a job of this process."""
     segments, fields = command.segments or None, command.fields or None
     given: dict[str, Any] = {"segments": segments, "fields": fields, "options": handle_of(table).options.explicit()}
     if not command.in_background:

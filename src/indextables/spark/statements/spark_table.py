@@ -28,7 +28,7 @@ class SparkTable(Table):
     session: SparkSession
 
     def in_session(self, session: SparkSession) -> SparkTable:
-        """The same table, with the session whose executors do the work."""
+        """Let the executors of a session do the long work of this table. Returns the table."""
         self.session = session
         return self
 

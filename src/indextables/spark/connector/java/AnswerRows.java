@@ -2,6 +2,8 @@ package indextables;
 
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation$;
+import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
+import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.Function1;
@@ -50,11 +52,18 @@ public class AnswerRows extends LocalRelation {
         return (LogicalPlan) plan.transformUp(new Fold());
     }
 
+    /** The answer that a node stands upon alone; null where there is none. The two nodes of a limit go together or stay together. */
+    private static AnswerRows below(LogicalPlan node) {
+        if (node instanceof LocalLimit || node.children().length() != 1) return null;
+        Object child = node.children().apply(0);
+        if (node instanceof GlobalLimit && child instanceof LocalLimit) child = ((LocalLimit) child).child();
+        return child instanceof AnswerRows ? (AnswerRows) child : null;
+    }
+
     /** One step: a node over an answer becomes rows, if Spark can compute it without a job. */
     public static class Fold extends AbstractPartialFunction {
         public boolean isDefinedAt(Object node) {
-            Seq children = ((LogicalPlan) node).children();
-            return children.length() == 1 && children.apply(0) instanceof AnswerRows;
+            return below((LogicalPlan) node) != null;
         }
 
         public Object applyOrElse(Object node, Function1 otherwise) {
@@ -62,8 +71,7 @@ public class AnswerRows extends LocalRelation {
             LogicalPlan made = ConvertToLocalRelation$.MODULE$.apply((LogicalPlan) node);
             if (!(made instanceof LocalRelation)) return made;
             LocalRelation rows = (LocalRelation) made;
-            String description = ((AnswerRows) ((LogicalPlan) node).children().apply(0)).description;
-            return new AnswerRows(rows.output(), rows.data(), rows.isStreaming(), rows.stream(), description);
+            return new AnswerRows(rows.output(), rows.data(), rows.isStreaming(), rows.stream(), below((LogicalPlan) node).description());
         }
     }
 }
