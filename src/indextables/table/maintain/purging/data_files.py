@@ -1,4 +1,4 @@
-"""The splits at a table's place, listed in pages and kept compactly: a million of them in less than 100 MB.
+"""The splits at a table's place, listed in pages and kept compactly: a million of them in about 100 MB.
 
 Only objects that can be splits of this table are listed. Everything else at the table's place belongs to somebody else and stays:
 
