@@ -190,8 +190,10 @@ def test_what_commands_share() -> None:
     commands = typer.main.get_command(app).commands
     options = {name: {option for one in command.params for option in one.opts} for name, command in commands.items()}
     assert all({"table", "--option", "--output", "--json"} <= taken for taken in options.values())
-    changing = {"create", "import", "checkpoint", "merge"}
-    assert {name for name, taken in options.items() if not {"--version", "--timestamp"} & taken} == changing
+    changing = {"create", "import", "checkpoint", "merge", "repair"}
+    of_all_versions = {"fsck", "verify"}
+    travelless = {name for name, taken in options.items() if not {"--version", "--timestamp"} & taken}
+    assert travelless == changing | of_all_versions
     one_answer = {"count", "describe", "explain"}
     assert {name for name, taken in options.items() if "--no-header" not in taken} == changing | one_answer
 
