@@ -39,7 +39,7 @@ class CheckedLog:
 def check_log(log: TableLog) -> CheckedLog:
     """Read every object of the log. Raises StorageError, LogReadTimeout, UnsupportedProtocol."""
     remains = read_remains(log)
-    misplaced = misplaced_versions(remains.versions, remains.table_id)
+    misplaced = misplaced_versions(remains)
     replayed = replay(remains, misplaced)
     if replayed.snapshot is not None:
         check_readable(log.url, replayed.snapshot.protocol)

@@ -7,11 +7,10 @@ Where they do not, the fewest files whose absence makes the others grow are the 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from indextables.log.actions import CommitInfo
-from indextables.log.table_log import VersionFile
+from indextables.log.check.remains import Remains
 
 _IN_PLACE: Final = 3
 """The weight of a version that was committed right after the version before it was read: the place where it lies is its own."""
@@ -25,8 +24,9 @@ class _Stamped(NamedTuple):
     weight: int
 
 
-def misplaced_versions(versions: Mapping[int, VersionFile], table_id: str | None) -> dict[int, str]:
+def misplaced_versions(remains: Remains) -> dict[int, str]:
     """The numbers of misplaced version files, each with the reason. Files without a commit's facts are left out."""
+    versions, table_id = remains.versions, remains.table_id
     infos = {
         number: info
         for number, version in sorted(versions.items())
@@ -36,6 +36,11 @@ def misplaced_versions(versions: Mapping[int, VersionFile], table_id: str | None
         number: f"it was committed after version {info.read_version} was read"
         for number, info in infos.items()
         if info.read_version is not None and info.read_version >= number
+    }
+    found |= {
+        number: f"state {number} was written for a version of another time"
+        for number, time in _state_times(remains).items()
+        if number in infos and number not in found and infos[number].timestamp not in (None, time)
     }
     rest = [
         _Stamped(number, info.timestamp, _IN_PLACE if _follows(number, info) else 1)
@@ -52,6 +57,12 @@ def misplaced_versions(versions: Mapping[int, VersionFile], table_id: str | None
         if txn_id is not None and commits.setdefault(txn_id, number) != number:
             found[number] = f"it holds the same commit as version {commits[txn_id]}"
     return found
+
+
+def _state_times(remains: Remains) -> dict[int, int]:
+    """The times of the versions that have a state: a state says its own number and the time of its version."""
+    states = [base.state for base in remains.bases if base.state is not None and remains.usable(base)]
+    return {state.version: state.commit_timestamp for state in states if state.commit_timestamp is not None}
 
 
 def _follows(number: int, info: CommitInfo) -> bool:

@@ -183,7 +183,7 @@ def _some(paths: Iterable[str]) -> str:
 def _known_dead(checked: CheckedLog) -> set[str]:
     """Paths that versions in their right place and usable states name. All of them but the live ones are dead."""
     remains = checked.remains
-    misplaced = misplaced_versions(remains.versions, remains.table_id)
+    misplaced = misplaced_versions(remains)
     named: set[str] = set()
     for number, version in remains.versions.items():
         if number not in misplaced and version.belongs_to(remains.table_id or ""):
@@ -198,7 +198,7 @@ def _known_dead(checked: CheckedLog) -> set[str]:
 def _deleted_numbers(checked: CheckedLog, there: Mapping[str, int]) -> set[int]:
     """The numbers of rows that the log says were deleted, from the footers of splits that are still there."""
     remains = checked.remains
-    misplaced = misplaced_versions(remains.versions, remains.table_id)
+    misplaced = misplaced_versions(remains)
     paths = {
         remove.path
         for number, version in remains.versions.items()
