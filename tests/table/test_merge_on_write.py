@@ -96,7 +96,7 @@ def test_one_merge_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         go_on.wait(60)
         return []
 
-    monkeypatch.setattr(merge_on_write, "_groups", slow)
+    monkeypatch.setattr(merge_on_write, "groups_of_like_size", slow)
     try:
         for number in range(10):
             table.append(rows(number))

@@ -64,7 +64,9 @@ class TestCreate:
         assert Table.create(url, arrow_to_spark_json(SCHEMA)).schema == SCHEMA
 
     def test_from_anything_else(self, url: str) -> None:
-        with pytest.raises(SchemaError, match=r"pyarrow\.Schema or Spark's JSON text, not dict"):
+        with pytest.raises(
+            SchemaError, match=r"pyarrow\.Schema, Spark's JSON, or text such as 'id long, m text', not dict"
+        ):
             Table.create(url, {"id": "long"})  # type: ignore[arg-type]
 
     def test_one_that_exists(self, url: str) -> None:
