@@ -192,10 +192,12 @@ def test_what_commands_share() -> None:
     assert options.pop("sql") >= {"--table", "--option", "--output", "--json", "--no-header"}, (
         "its tables are in the text"
     )
+    for name in ("cache", "environment"):
+        assert options.pop(name) >= {"--option", "--output", "--json", "--no-header"}, "these are about no table"
     assert all({"table", "--option", "--output", "--json"} <= taken for taken in options.values())
     changing = {"create", "import", "checkpoint", "merge", "prewarm", "purge", "drop", "repair"}
     changing |= {"truncate-time-travel", "drop-partitions"}
-    newest = {"tail", "ls", "optimize", "fsck", "verify"}
+    newest = {"tail", "ls", "optimize", "fsck", "verify", "state", "log", "components", "set", "unset"}
     assert {name for name, taken in options.items() if not {"--version", "--timestamp"} & taken} == changing | newest
     changing |= {"restore", "clone"}  # these take the version that they go to
     one_answer = {"count", "describe", "explain", "export"}

@@ -14,7 +14,7 @@ from indextables.cli.command import Call, command
 from indextables.cli.load.formats import Format
 from indextables.cli.looking import looking_app
 from indextables.cli.maintaining import maintaining_app
-from indextables.cli.sql import sql_command
+from indextables.cli.sql import sql_command, statement_commands
 
 app = typer.Typer(
     name="indextables",
@@ -378,3 +378,4 @@ def clone(
 looking_app.declare(app)
 maintaining_app.declare(app)
 sql_command.declare(app)
+statement_commands.declare(app)

@@ -57,6 +57,13 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "purge": ("indextables purge logs --dry-run", "indextables purge logs --older-than 14d --json"),
     "optimize": ("indextables optimize logs --dry-run", "indextables optimize logs --json"),
     "drop": ("indextables drop piped --yes",),
+    "state": ("indextables state logs",),
+    "log": ("indextables log logs", "indextables log logs --all --json"),
+    "components": ("indextables components logs",),
+    "set": ("indextables set logs owner=ops",),
+    "unset": ("indextables unset logs owner",),
+    "cache": ("indextables cache", "indextables cache --flush"),
+    "environment": ("indextables environment --json",),
     "sql": (
         "indextables sql 'DESCRIBE INDEXTABLES STATE logs'",
         "indextables sql \"MERGE SPLITS logs TARGET SIZE 100M; DESCRIBE INDEXTABLES HISTORY 'logs' LIMIT 1\" --json",

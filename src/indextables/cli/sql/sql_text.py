@@ -60,7 +60,7 @@ class Asked:
 def run_statements(text: str | None, file: str | None, asked: Asked) -> int:
     """Run what was given; without a text and a file a prompt, or standard input where nobody types."""
     if text is not None and file is not None:
-        return _failed(UsageError("statements are given twice, as text and with --file: leave one out"), asked)
+        return fail(UsageError("statements are given twice, as text and with --file: leave one out"), asked)
     if text is None and file is None and sys.stdin is not None and sys.stdin.isatty():
         from indextables.cli.sql.sql_prompt import prompt
 
@@ -69,7 +69,7 @@ def run_statements(text: str | None, file: str | None, asked: Asked) -> int:
         try:
             text = _read(file or "-")
         except InputError as error:
-            return _failed(error, asked)
+            return fail(error, asked)
     return run_text(text, asked)
 
 
@@ -92,7 +92,7 @@ def run_text(text: str, asked: Asked) -> int:
         commands = [_with_path(command, named) for command in parse_script(text)]
         tables = GivenTables(named, asked.options())
     except IndexTablesError as error:
-        code = _failed(error, asked)
+        code = fail(error, asked)
         _point(text, error, asked)
         return code
     for command in commands:
@@ -103,6 +103,17 @@ def run_text(text: str, asked: Asked) -> int:
                 _point(text, ended, asked)
             return code
     return OK
+
+
+def run_command(command: Command, asked: Asked) -> int:
+    """Run a command whose table is named by its path, and print its answer or its error."""
+    from indextables.sql.run_text import GivenTables
+
+    try:
+        tables = GivenTables({}, asked.options())
+    except IndexTablesError as error:
+        return fail(error, asked)
+    return _run(command, tables, asked, [])
 
 
 def _with_path(command: Command, named: Collection[str]) -> Command:
@@ -137,12 +148,14 @@ def _run(command: Command, tables: GivenTables, asked: Asked, errors: list[Index
     return asked.perform(work, _UNDONE if changes(command) else None)
 
 
-def _failed(error: IndexTablesError, asked: Asked) -> int:
-    def fail(renderer: Renderer) -> Answer:
+def fail(error: IndexTablesError, asked: Asked) -> int:
+    """Print an error as the error of a command. Returns the exit code."""
+
+    def work(renderer: Renderer) -> Answer:
         del renderer
         raise error
 
-    return asked.perform(fail)
+    return asked.perform(work)
 
 
 def _point(text: str, error: IndexTablesError, asked: Asked) -> None:
