@@ -33,7 +33,8 @@ def test_snippets_run(tmp_path: Path) -> None:
     assert "pyarrow.Table" in lines[5]
     assert "10 files became 1" in lines
     assert "Prewarmed(fetched=1, present=2, left_out=0)" in lines
-    assert lines[-4:] == ["0", "the table needs nothing", "would delete nothing", "1"]
+    assert "did you mean spark.indextables.cache.disk.maxBytes?" in lines[-1]
+    assert lines[-5:-1] == ["0", "the table needs nothing", "would delete nothing", "1"]
 
 
 def test_the_example_is_about_twenty_lines() -> None:

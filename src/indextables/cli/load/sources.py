@@ -226,6 +226,12 @@ def _matching(name: str, options: Mapping[str, str]) -> list[Source]:
     if is_stored(name):
         return [Source(stored.url, None, stored) for stored in find_stored(name, options)]
     path = Path(parse_url(name).path) if name.lower().startswith("file:") else Path(name)
+    try:
+        path.stat()
+    except PermissionError as error:
+        raise InputError(f"{name} cannot be read: {error.strerror}", file=name) from error
+    except OSError:  # a pattern, or a name that the checks below explain
+        pass
     if not path.exists():
         path = path.expanduser()
     if path.is_dir():

@@ -104,14 +104,18 @@ def _readline() -> Iterator[Callable[[str], None]]:
         if before is not None:
             termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, before)
 
-    STOP.restore = restore
-    try:
-        yield lambda typed: readline.add_history(" ".join(typed.split("\n")))
-    finally:
-        STOP.restore = None
+    def remember(typed: str) -> None:
+        """Add a statement to the history, also on disk: Ctrl-C ends the program at once. Comments end with their lines, so they go."""
+        readline.add_history(" ".join(line.split("--")[0] if "'" not in line else line for line in typed.split("\n")))
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
             readline.write_history_file(file)
+
+    STOP.restore = restore
+    try:
+        yield remember
+    finally:
+        STOP.restore = None
 
 
 class _Completer:

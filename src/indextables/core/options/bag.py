@@ -139,6 +139,26 @@ def _canonical(entry: Option[Any] | Family, key: str) -> str:
     return entry.key + key[len(entry.key) - start :]
 
 
+_ALMOST = 0.85
+"""How alike a property and an option must be for the property to be taken as a misspelt option: 1 is equal."""
+
+
+def check_property(key: str) -> None:
+    """Raise OptionError for a property whose name is an option of sessions, or almost the name of an option.
+
+    Names without our prefix are the user's own, and nothing reads them: a misspelt option among them would have no effect, and
+    nobody would notice.
+    """
+    entry = resolve(key)
+    if entry is not None and entry.scope != "table":
+        raise OptionError(f"{entry.key} cannot be a property of a table: set it where the table is opened")
+    if entry is None and not key.lower().startswith(PREFIX):
+        short = {option.short.lower(): option.short for option in OPTIONS.values()}
+        near = difflib.get_close_matches(key.strip().lower(), short, n=1, cutoff=_ALMOST)
+        if near:
+            raise OptionError(f"property {key!r} is almost an option, did you mean {PREFIX}{short[near[0]]}?")
+
+
 def _unknown(key: Any) -> str:
     if not isinstance(key, str):
         return f"{key!r} is not an option, expected the name of one"

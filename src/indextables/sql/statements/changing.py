@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from indextables.core.options import PREFIX
+from indextables.core.options.bag import check_property
 from indextables.sql.answer import TEXT, WHOLE, Executor, Setting, columns
 from indextables.sql.commands import Clone, DropPartitions, Restore, SetProperties, UnsetProperties, UpgradeProtocol
 from indextables.table import Commit, Table
@@ -75,7 +76,9 @@ def clone(command: Clone, at: Setting) -> list[dict[str, Any]]:
 
 
 def set_properties(command: SetProperties, at: Setting) -> list[dict[str, Any]]:
-    """Set properties of a table."""
+    """Set properties of a table. Raises OptionError for an option that a table cannot carry, or a name that is almost one."""
+    for name, _ in command.properties:
+        check_property(name)
     table = at.tables(command.table)
     done = table.commit_files(properties=dict(command.properties), operation="SET PROPERTIES")
     return _altered(table, done, f"set {_named(name for name, _ in command.properties)}")

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from shlex import quote
 from typing import Any, Literal
 
 from indextables.core.errors import OptionError, TableNotFound
@@ -175,13 +176,13 @@ def _message(source: TableLog, target: str, found: Salvaged, doubts: Iterable[st
 
 
 def _move(old: str, new: str) -> str:
-    """The command that moves a log."""
+    """The command that moves a log, quoted for a shell."""
     if "://" not in old and "://" not in new:
-        return f"mv '{old}' '{new}'"
+        return f"mv {quote(old)} {quote(new)}"
     if old.startswith("s3://") and new.startswith("s3://"):
-        return f"aws s3 mv --recursive '{old}' '{new}'"
+        return f"aws s3 mv --recursive {quote(old)} {quote(new)}"
     if old.startswith("gs://") and new.startswith("gs://"):
-        return f"gcloud storage mv '{old}/*' '{new}/'"
+        return f"gcloud storage mv {quote(old + '/*')} {quote(new + '/')}"
     return f"move every object under '{old}' to '{new}'"
 
 
