@@ -129,7 +129,7 @@ def test_a_few_rows_far_away_are_read_at_once(tmp_path: Path) -> None:
     rows._near = False
     picked = np.array([5, 9_000, 20_000])
     assert rows.take(picked, flat.schema.names).combine_chunks() == flat.take(pa.array(picked)).combine_chunks()
-    assert not rows._selection(flat.schema.names).scans
+    assert not rows.selection(flat.schema.names).scans
 
 
 def test_a_few_rows_of_columns_with_odd_names(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from indextables.core.errors import CorruptSplit, OptionError, SplitError, Store
 from indextables.core.options import Options
 from indextables.core.runtime.threads import Inline
 from indextables.split.bundle.footer import Region
-from indextables.split.cache import cache_directory, cache_entry, cache_location
+from indextables.split.cache import cache_directory, cache_entry
 from indextables.split.cache import gate as gate_module
 from indextables.split.cache.cache_entry import Wanted, parse_name
 from indextables.split.cache.cache_location import open_cache
@@ -668,7 +668,6 @@ def test_any_failing_call_gives_the_right_files_or_an_error(tmp_path: Path) -> N
 
 
 def test_the_options_lead_to_one_cache_per_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache_location._CACHES.renew()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     cache = open_cache(Options({}))
     assert open_cache(Options({"cache.disk.maxBytes": "10G"})) is cache
