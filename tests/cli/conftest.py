@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from cli.support import Stream, Written, log_rows, ok, write_csv
+from cli.support import log_rows, ok, write_csv
 from indextables.cli import reading
 from indextables.cli.export import export
 from indextables.cli.load import csv_file, json_file
@@ -75,14 +74,8 @@ def counting_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., obje
 
 
 @pytest.fixture
-def writing_to(monkeypatch: pytest.MonkeyPatch) -> Callable[[Stream], Written]:
-    """`writing_to(stream)`: standard output for the rest of the test. Answers with standard error, and the screens discarded."""
-
-    def write(out: Stream) -> Written:
-        written = Written(Stream(), [])
-        monkeypatch.setattr(Screen, "discard", lambda screen: written.discarded.append(screen))
-        monkeypatch.setattr(sys, "stdout", out)
-        monkeypatch.setattr(sys, "stderr", written.err)
-        return written
-
-    return write
+def discarded(monkeypatch: pytest.MonkeyPatch) -> list[Screen]:
+    """The screens that commands discard in this test. Nothing is done to the standard output of the test itself."""
+    screens: list[Screen] = []
+    monkeypatch.setattr(Screen, "discard", lambda screen: screens.append(screen))
+    return screens

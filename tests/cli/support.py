@@ -70,14 +70,6 @@ class Stream(io.TextIOWrapper):
         return self.buffer.getvalue().decode(self.encoding)
 
 
-@dataclass(frozen=True)
-class Written:
-    """Standard error of a command, and the screens that it discarded."""
-
-    err: Stream
-    discarded: list[Any]
-
-
 @contextmanager
 def environment(**values: str | None):
     before = {name: os.environ.get(name) for name in values}
@@ -93,6 +85,7 @@ def environment(**values: str | None):
 def run(
     *arguments: object,
     stdin: bytes | TextIO = b"",
+    stdout: Stream | None = None,
     terminal: bool = False,
     width: int = 100,
     encoding: str = "utf-8",
@@ -100,7 +93,7 @@ def run(
 ) -> Result:
     """Run one command line. A terminal has colours unless `NO_COLOR` is given."""
     given = Stream(data=stdin) if isinstance(stdin, bytes) else stdin
-    streams = (given, Stream(terminal, encoding), Stream(terminal, encoding))
+    streams = (given, stdout or Stream(terminal, encoding), Stream(terminal, encoding))
     old = (sys.stdin, sys.stdout, sys.stderr)
     settings = {"COLUMNS": str(width), "TERM": "xterm-256color", "NO_COLOR": None, "FORCE_COLOR": None, **env}
     with environment(**settings):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.support import Stream, Written, log_rows, ok, program, run, write_csv
+from cli.support import Stream, log_rows, ok, program, run, write_csv
 from indextables import errors
 from indextables.cli import reading
 from indextables.cli.errors import (
@@ -27,6 +27,7 @@ from indextables.cli.errors import (
     USAGE,
     exit_code,
 )
+from indextables.cli.render.screen import Screen
 
 CODES = {
     USAGE: {"OptionError", "SchemaError", "PredicateError", "QueryError", "StatementError"},
@@ -139,25 +140,21 @@ def test_warnings_about_a_log_are_lines(logs: Path, counting_is: Callable[..., N
         assert run("count", logs, "--json").err == '{"warning":{"message":"version 3 is missing"}}\n'
 
 
-def test_a_reader_that_goes_away_is_no_error(logs: Path, writing_to: Callable[[Stream], Written]) -> None:
+def test_a_reader_that_goes_away_is_no_error(logs: Path, discarded: list[Screen]) -> None:
     class Closed(Stream):
         def write(self, text: str) -> int:
             raise BrokenPipeError
 
-    from indextables.cli import main
-
-    written = writing_to(Closed())
-    assert main(["scan", str(logs)]) == PIPE_CLOSED
-    assert len(written.discarded) == 1
-    assert written.err.text == ""
+    result = run("scan", logs, stdout=Closed())
+    assert (result.code, result.err) == (PIPE_CLOSED, "")
+    assert len(discarded) == 1
 
 
-def test_an_answer_that_cannot_be_written(t: str, tmp_path: Path, writing_to: Callable[[Stream], Written]) -> None:
+@pytest.mark.usefixtures("discarded")
+def test_an_answer_that_cannot_be_written(t: str, tmp_path: Path) -> None:
     class Full(Stream):
         def write(self, text: str) -> int:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    from indextables.cli import main
 
     sentence = "the answer cannot be written to standard output (No space left on device)"
     path = write_csv(tmp_path / "a.csv", log_rows(3))
@@ -165,9 +162,9 @@ def test_an_answer_that_cannot_be_written(t: str, tmp_path: Path, writing_to: Ca
         (("import", t, str(path), "--schema", "ms long", "-o", "table"), f"it is done, but {sentence}"),
         (("scan", t), sentence),
     ):
-        written = writing_to(Full())
-        assert main(arguments) == FAILED
-        assert written.err.text.splitlines()[-1] == f"error: {message}"
+        result = run(*arguments, stdout=Full())
+        assert result.code == FAILED
+        assert result.err.splitlines()[-1] == f"error: {message}"
 
 
 @pytest.mark.slow

@@ -141,13 +141,13 @@ def test_threads_that_miss_the_same_key_call_one_loader_even_if_its_value_is_not
         waiting = [pool.submit(lru.get_or_load, "slow", slow) for _ in range(threads - 1)]
         assert begun.wait(30)
         assert pool.submit(lru.get_or_load, "other", lambda: b"1").result(30) == b"1", "it does not wait for the other"
-        while lru._guard.value.turns["slow"].users < threads - 1:
+        while lru.loading["slow"] < threads - 1:
             threading.Event().wait(0.001)
         go_on.set()
         found = [each.result(30) for each in waiting]
     assert loads == ["slow"]
     assert all(each is found[0] for each in found)
-    assert not lru._guard.value.turns
+    assert not lru.loading
 
 
 def test_a_loader_that_fails_is_followed_by_the_next_one() -> None:
@@ -168,7 +168,7 @@ def test_a_loader_that_fails_is_followed_by_the_next_one() -> None:
             first.result(30)
         assert second.result(30) == 7
     assert lru.get("a") == 7
-    assert not lru._guard.value.turns
+    assert not lru.loading
 
 
 def test_many_threads_use_one_cache() -> None:
@@ -203,7 +203,7 @@ def test_a_child_keeps_the_entries_and_does_not_wait_for_loaders_of_the_parent()
     thread.start()
     try:
         assert begun.wait(30)
-        with lru._guard.value.lock:
+        with lru.lock:
             assert true_in_child(lambda: lru.get("kept") == 1 and lru.get_or_load("slow", lambda: 3) == 3)
     finally:
         go_on.set()

@@ -62,7 +62,7 @@ def _forgets_parts() -> list[Patch]:
 
     def read_checkpoint(log: TableLog, version: int, found: Any, table_id: str | None) -> Actions:
         text = checkpoint_module.unpack(found.meta.key, found.data, 1 << 30)
-        if checkpoint_module._part_keys(found.meta.key, version, text, None) is not None:
+        if checkpoint_module.part_keys(found.meta.key, version, text, None) is not None:
             return Actions()
         return checkpoint_module.read_checkpoint(log, version, found, table_id)
 
@@ -72,14 +72,14 @@ def _forgets_parts() -> list[Patch]:
 @planted(44, "ignores-removes", "overwritten", "data-gone", "snatched")
 def _ignores_removes() -> list[Patch]:
     """A split that is named only where it is removed, or in an entry that a tombstone hides, is taken for an orphan."""
-    real_manifest = reachability_module._in_manifest
+    real_manifest, real_states = reachability_module.keys_in_manifest, reachability_module.read_states
     hidden: dict[TableLog, set[str]] = {}
 
     def paths(actions: Actions) -> Iterator[str]:
         yield from (add.path for add in actions.adds)
 
     def read_states(log: TableLog, states: Any) -> Any:
-        found = [reachability_module._read_state(log, *each) for each in states]
+        found = list(real_states(log, states))
         hidden[log] = {path for state in found for path in state.tombstones}
         return found
 
@@ -91,16 +91,16 @@ def _ignores_removes() -> list[Patch]:
 
     return [
         mock.patch.object(reachability_module, "_paths", paths),
-        mock.patch.object(reachability_module, "_read_states", read_states),
-        mock.patch.object(reachability_module, "_in_manifest", in_manifest),
+        mock.patch.object(reachability_module, "read_states", read_states),
+        mock.patch.object(reachability_module, "keys_in_manifest", in_manifest),
     ]
 
 
 @planted(45, "gone-is-gone", "vanishing", "data-gone", "snatched")
 def _gone_is_gone() -> list[Patch]:
     """A log object that vanishes while purge reads the log names nothing, and purge goes on."""
-    real_versions, real_states = reachability_module._in_versions, reachability_module._read_states
-    real_manifest, real_checkpoint = reachability_module._in_manifest, reachability_module._in_checkpoint
+    real_versions, real_states = reachability_module.keys_in_versions, reachability_module.read_states
+    real_manifest, real_checkpoint = reachability_module.keys_in_manifest, reachability_module.keys_in_checkpoint
 
     def in_versions(log: TableLog, versions: list[int], digest: Any) -> Iterator[Any]:
         for version in versions:
@@ -126,8 +126,8 @@ def _gone_is_gone() -> list[Patch]:
             return digest(())
 
     return [
-        mock.patch.object(reachability_module, "_in_versions", in_versions),
-        mock.patch.object(reachability_module, "_read_states", read_states),
-        mock.patch.object(reachability_module, "_in_manifest", in_manifest),
-        mock.patch.object(reachability_module, "_in_checkpoint", in_checkpoint),
+        mock.patch.object(reachability_module, "keys_in_versions", in_versions),
+        mock.patch.object(reachability_module, "read_states", read_states),
+        mock.patch.object(reachability_module, "keys_in_manifest", in_manifest),
+        mock.patch.object(reachability_module, "keys_in_checkpoint", in_checkpoint),
     ]

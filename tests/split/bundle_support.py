@@ -14,7 +14,7 @@ from indextables.split.bundle.bundle_reader import Pages, read_footer
 from indextables.split.bundle.bundle_writer import RowsCopy, RowsFile, Sealed, write_bundle
 from indextables.split.bundle.footer import Facts
 from indextables.split.rows.row_reader import Rows
-from indextables.split.rows.row_writer import write_rows
+from indextables.split.rows.row_writer import BLOCK_BYTES, FILE_BYTES, write_rows
 from indextables.storage.local import LocalStore
 from indextables.storage.open_file import OpenFile
 from indextables.storage.store import Store
@@ -44,7 +44,13 @@ def seal(
 
 
 def make(
-    directory: Path, data: pa.Table | Iterable[pa.RecordBatch], schema: pa.Schema | None = None, **more: Any
+    directory: Path,
+    data: pa.Table | Iterable[pa.RecordBatch],
+    schema: pa.Schema | None = None,
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    file_bytes: int = FILE_BYTES,
+    **more: Any,
 ) -> tuple[str, Sealed]:
     """A bundle in the directory: its key and its facts."""
     if isinstance(data, pa.Table):
@@ -52,7 +58,7 @@ def make(
         data = data.to_batches()
     assert schema is not None
     key = f"{next(_names)}.split"
-    parts = write_rows(directory / f"{key}.rows", schema, data)
+    parts = write_rows(directory / f"{key}.rows", schema, data, block_bytes=block_bytes, file_bytes=file_bytes)
     return key, seal(directory / key, schema, parts, **more)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from indextables.split.rows import row_writer
 from split.bundle_support import make, open_rows
 
 COUNT = 30_000
@@ -61,10 +60,9 @@ def test_a_run_is_read(columns: list[str] | None, written: tuple[Path, str, Any,
             )
 
 
-def test_a_run_over_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_writer, "_FILE_BYTES", 1 << 17)
+def test_a_run_over_several_files(tmp_path: Path) -> None:
     flat = table().drop_columns(["list", "bytes"])
-    key, sealed = make(tmp_path, flat)
+    key, sealed = make(tmp_path, flat, file_bytes=1 << 17)
     assert len(sealed.footer.parts) > 3
     rows = open_rows(tmp_path, key, sealed)
     for begin, end in RUNS:
@@ -129,7 +127,7 @@ def test_a_few_rows_far_away_are_read_at_once(tmp_path: Path) -> None:
     rows._near = False
     picked = np.array([5, 9_000, 20_000])
     assert rows.take(picked, flat.schema.names).combine_chunks() == flat.take(pa.array(picked)).combine_chunks()
-    assert not rows._selection(flat.schema.names).scans
+    assert not rows.selection(flat.schema.names).scans
 
 
 def test_a_few_rows_of_columns_with_odd_names(tmp_path: Path) -> None:

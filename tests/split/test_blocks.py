@@ -95,7 +95,7 @@ def check_questions(rows: Rows, questions: list[tuple[set[int], tuple[str, ...]]
         assert found.combine_chunks() == wanted
         values = rows.values(numbers, names)
         if values is not None:
-            stored = rows._selection(names)
+            stored = rows.selection(names)
             assert stored.restored(stored.columns(values), len(values)).to_pylist() == wanted.to_pylist()
 
 
@@ -105,7 +105,7 @@ def test_a_second_question_reads_nothing(written: tuple[Path, str, Any, pa.Table
     picked = np.array([3, 4, BLOCK_ROWS, COUNT - 1])
     first = rows.values(picked, ["n", "text"])
     assert len(kept) == 3
-    rows._selection(["n", "text"]).scans[0] = SimpleNamespace()  # whoever asks it is told that it is none
+    rows.selection(["n", "text"]).scans[0] = SimpleNamespace()  # whoever asks it is told that it is none
     assert rows.values(picked, ["n", "text"]) == first
     with pytest.raises(SplitError, match="no attribute 'execute'"):
         rows.values([5 * BLOCK_ROWS], ["n", "text"])

@@ -24,7 +24,7 @@ from indextables.core.errors import CorruptSplit, OptionError, SplitError, Store
 from indextables.core.options import Options
 from indextables.core.runtime.threads import Inline
 from indextables.split.bundle.footer import Region
-from indextables.split.cache import cache_directory, cache_entry, cache_location
+from indextables.split.cache import cache_directory, cache_entry
 from indextables.split.cache import gate as gate_module
 from indextables.split.cache.cache_entry import Wanted, parse_name
 from indextables.split.cache.cache_location import open_cache
@@ -211,10 +211,9 @@ def test_whoever_holds_the_download_and_does_not_move_is_passed(place: Path) -> 
     os.close(lock)
 
 
-def test_a_stuck_gate_costs_a_private_directory(place: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_module, "GATE_PATIENCE_SECONDS", 0.05)
+def test_a_stuck_gate_costs_a_private_directory(place: Path, scratch: Path) -> None:
     split, cached = plain(1), plain(2)
-    cache = open_at(place)
+    cache = open_at(place, gate_patience_seconds=0.05)
     cached.lease(cache).release()
     gate = try_lock(place / "splits-1" / "gate", exclusive=True, create=True)
     assert gate is not None
@@ -222,7 +221,9 @@ def test_a_stuck_gate_costs_a_private_directory(place: Path, scratch: Path, monk
         assert not lease.cached
         assert lease.directory.is_relative_to(scratch)
         assert split.is_in(lease.directory)
-        assert open_at(place).statistics().entries == 1, "and a new process can still open the cache"
+        assert open_at(place, gate_patience_seconds=0.05).statistics().entries == 1, (
+            "and a new process can still open the cache"
+        )
     with cached.lease(cache) as lease:
         assert lease.cached
     os.close(gate)
@@ -667,8 +668,9 @@ def test_any_failing_call_gives_the_right_files_or_an_error(tmp_path: Path) -> N
     assert reached >= {"open", "write", "pwrite", "mkdir", "rename", "utime", "ftruncate", "link"}
 
 
-def test_the_options_lead_to_one_cache_per_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache_location._CACHES.renew()
+def test_the_options_lead_to_one_cache_per_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, temporary_files_in: Callable[[Path], None]
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     cache = open_cache(Options({}))
     assert open_cache(Options({"cache.disk.maxBytes": "10G"})) is cache
@@ -679,6 +681,6 @@ def test_the_options_lead_to_one_cache_per_place(tmp_path: Path, monkeypatch: py
     assert other.statistics().max_bytes == 1 << 20
     assert open_cache(Options({"cache.disk.enabled": "false"})).statistics().max_bytes == 0
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/no")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    temporary_files_in(tmp_path / "temporary")
     open_cache(Options({}))
     assert list((tmp_path / "temporary").glob("indextables-*/splits-1"))

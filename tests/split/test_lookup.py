@@ -189,7 +189,7 @@ def test_threads_that_want_the_same_column_read_it_once() -> None:
         found = [each.result(30) for each in waiting]
     assert reads == ["slow"]
     assert all(each is found[0] for each in found)
-    assert not kept._guard.value.turns
+    assert not kept.loading
 
 
 def test_a_column_that_cannot_be_read_is_tried_again() -> None:
@@ -200,7 +200,7 @@ def test_a_column_that_cannot_be_read_is_tried_again() -> None:
     with pytest.raises(OSError, match="gone"):
         kept.get_or_load("id", fail)
     assert kept.get_or_load("id", lambda: Numbers(pa.array([1]))).nbytes == 8
-    assert not kept._guard.value.turns
+    assert not kept.loading
 
 
 def test_no_more_is_kept_than_allowed() -> None:

@@ -39,7 +39,6 @@ from indextables.core.types import spark_json_to_arrow
 from indextables.split.bundle.bundle_reader import Pages, read_footer
 from indextables.split.bundle.bundle_writer import RowsCopy
 from indextables.split.bundle.footer import Part
-from indextables.split.rows import row_writer
 from indextables.split.rows.row_reader import Rows
 from indextables.split.rows.row_writer import write_rows
 from indextables.split.rows.segment_cache import segment_cache
@@ -448,16 +447,10 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         write_rows(tmp_path / "no" / "r", numbers(0).schema, numbers(1).to_batches())
 
 
-@pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_writer, "_BLOCK_BYTES", 20_000)
-
-
-@pytest.mark.usefixtures("small_blocks")
 def test_wide_rows_are_spread_over_files(tmp_path: Path) -> None:
     wide = ["x" * 3000 + str(number) for number in range(100)]
     table = pa.table({"n": range(3000), "s": [*wide, *["small"] * 2800, *wide]})
-    key, sealed = make(tmp_path, table)
+    key, sealed = make(tmp_path, table, block_bytes=20_000)
     assert len(sealed.footer.parts) > 10
     assert [path.name for path in tmp_path.iterdir()] == [key]
     rows = open_rows(tmp_path, key, sealed)
@@ -468,20 +461,18 @@ def test_wide_rows_are_spread_over_files(tmp_path: Path) -> None:
     assert scanned(rows, ["s"], predicate=where).column(0).to_pylist() == ["small"] * 10 + wide
 
 
-def test_a_file_ends_at_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_writer, "_FILE_BYTES", 1_000_000)
+def test_a_file_ends_at_a_bound(tmp_path: Path) -> None:
     table = numbers(100_000)
-    key, sealed = make(tmp_path, table)
+    key, sealed = make(tmp_path, table, file_bytes=1_000_000)
     parts = sealed.footer.parts
     assert len(parts) in (3, 4)
     assert all(part.rows % 8192 == 0 for part in parts[:-1])
     assert_same(scanned(open_rows(tmp_path, key, sealed)), table)
 
 
-def test_many_small_rows_stay_in_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_writer, "_BLOCK_BYTES", 500_000)
+def test_many_small_rows_stay_in_one_file(tmp_path: Path) -> None:
     for batch_rows in (1000, 8192, 100_000):
-        _, sealed = make(tmp_path, numbers(100_000).to_batches(batch_rows), numbers(0).schema)
+        _, sealed = make(tmp_path, numbers(100_000).to_batches(batch_rows), numbers(0).schema, block_bytes=500_000)
         assert len(sealed.footer.parts) == 1
 
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from forked import true_in_child
-from indextables.split.cache import cache_location
+from indextables.core.options import Options
+from indextables.split.cache.cache_location import OPEN_CACHES, open_cache
 from indextables.split.cache.index_cache import IndexCache
 from indextables.split.rows import projection, row_reader, segment_cache
 from split.bundle_support import make, open_rows
@@ -26,7 +27,7 @@ def test_selections_of_columns_are_bounded(tmp_path: Path) -> None:
         taken = opened.take([3, 50], names)
         assert taken.schema.names == list(names)
         assert taken.column(0).to_pylist() == [3, 50]
-        assert len(opened._selections) <= row_reader._MOST_SELECTIONS
+        assert len(opened.selections) <= row_reader.MOST_SELECTIONS
 
 
 def test_projections_are_bounded(tmp_path: Path) -> None:
@@ -34,7 +35,7 @@ def test_projections_are_bounded(tmp_path: Path) -> None:
     split = open_reader(tmp_path, key, sealed, WIDE.schema, IndexCache(tmp_path / "cache", 1 << 30))
     for names in itertools.permutations(WIDE.schema.names, 3):
         assert split.take([99], names).to_pylist() == [dict.fromkeys(names, 99)]
-        assert len(split.parts.adapter._projections) <= projection._MOST_PROJECTIONS
+        assert len(split.parts.adapter.projections) <= projection.MOST_PROJECTIONS
 
 
 @pytest.mark.own_process
@@ -44,14 +45,14 @@ def test_a_child_does_not_wait_for_locks_of_its_parent(tmp_path: Path) -> None:
     key, sealed = make(tmp_path, WIDE)
     assert open_rows(tmp_path, key, sealed).take([5], ["c0"]).to_pylist() == [{"c0": 5}]
     before = segment_cache.segment_cache()
-    segments, caches = segment_cache._SEGMENTS, cache_location._CACHES
+    segments, caches = segment_cache.SEGMENT_CACHES, OPEN_CACHES
 
     def use_both() -> bool:
         fresh = not segments.value and not caches.value
         taken = open_rows(tmp_path, key, sealed).take([7], ["c0"]).to_pylist()
-        cache_location._open(tmp_path / "cache", 1 << 20)
+        open_cache(Options({"cache.disk.directory": str(tmp_path / "cache"), "cache.disk.maxBytes": "1M"}))
         return fresh and taken == [{"c0": 7}]
 
-    with segments.value._guard.value.lock, caches.value._guard.value.lock:
+    with segments.value.lock, caches.value.lock:
         assert true_in_child(use_both)
     assert segment_cache.segment_cache() is before

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -147,7 +147,17 @@ def test_a_type_that_cannot_be_meant(name: str, kind: Any, value: Any, count: in
         read(avro_bytes(changed(**{name: kind}), records))
 
 
-def test_the_two_readers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def reading_natively_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], None]:
+    """`reading_natively_is(function)`: what stands for DataFusion's reader for the rest of the test."""
+
+    def do(function: Callable[..., Any]) -> None:
+        monkeypatch.setattr(manifest_module, "read_with_datafusion", function)
+
+    return do
+
+
+def test_the_two_readers_agree(reading_natively_is: Callable[[Callable[..., Any]], None]) -> None:
     """Whatever DataFusion reads, decoding record by record reads the same."""
     entries = [full_entry(n) if n % 3 else entry(n) for n in range(1010)]
     files = [avro_bytes(schema, entries, codec) for codec in CODECS for schema in (FILE_ENTRY, ORIGINAL_FILE_ENTRY)]
@@ -156,12 +166,14 @@ def test_the_two_readers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(manifest_module, "read_with_datafusion", refuse)
+    reading_natively_is(refuse)
     for data, table in zip(files, natively, strict=True):
         assert read_manifest("m", data).equals(table)
 
 
-def test_the_native_reader_is_used_for_large_files_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_native_reader_is_used_for_large_files_only(
+    reading_natively_is: Callable[[Callable[..., Any]], None],
+) -> None:
     calls: list[int] = []
     natively = manifest_module.read_with_datafusion
 
@@ -169,7 +181,7 @@ def test_the_native_reader_is_used_for_large_files_only(monkeypatch: pytest.Monk
         calls.append(container.count)
         return natively(data, container, *rest)
 
-    monkeypatch.setattr(manifest_module, "read_with_datafusion", spy)
+    reading_natively_is(spy)
     for count in (1000, 1001):
         read_manifest("m", avro_bytes(FILE_ENTRY, as_entries(many_files(count))))
         read_manifest("m", write_manifest(many_files(count), codec="zstandard", level=3))

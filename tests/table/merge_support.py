@@ -25,7 +25,12 @@ DAYS = [dt.date(2024, 1, 30), dt.date(2024, 1, 31), None]
 
 def join_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Merges join the indexes of all splits, as they do for splits of 1,024 rows and more."""
-    monkeypatch.setattr(split_merge, "PART_SIZES", split_merge.PartSizes(indexed=0))
+    join_indexes_from(monkeypatch, rows=0)
+
+
+def join_indexes_from(monkeypatch: pytest.MonkeyPatch, rows: int = split_merge.PartSizes().indexed) -> None:
+    """Merges join the indexes of splits of so many rows and more, and index the rows of smaller splits anew."""
+    monkeypatch.setattr(split_merge, "PART_SIZES", split_merge.PartSizes(indexed=rows))
 
 
 def some(rows: int, first: int = 0) -> pa.Table:

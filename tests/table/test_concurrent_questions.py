@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import pyarrow as pa
 import pytest
 
 from indextables import Table
-from indextables.table.read import count, parallelism, search
-from tables import handle_of
+from indextables.core.errors import AccessDenied
+from indextables.storage.store import Store
+from indextables.storage.testing.counting import Counting
+from indextables.table.read import parallelism
+from tables import handle_of, on_store, store_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string())])
 WORDS = ["one", "two", "three", "four", "five"]
@@ -48,9 +52,19 @@ def test_processors_are_shared(table: Table, monkeypatch: pytest.MonkeyPatch) ->
     assert not parallelism.ACTIVE_QUERIES.value
 
 
-def test_more_questions_than_processors_have_a_thread_each(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallelism.ACTIVE_QUERIES, "value", set(range(100)))
-    assert parallelism.reading_threads(handle_of(table)) == 1
+def test_more_questions_than_processors_have_a_thread_each(table: Table) -> None:
+    questions = (os.cpu_count() or 1) + 1
+    meeting = threading.Barrier(questions)
+
+    def ask() -> int:
+        with parallelism.ActiveQuery():
+            meeting.wait(30)
+            threads = parallelism.reading_threads(handle_of(table))
+            meeting.wait(30)
+        return threads
+
+    with ThreadPoolExecutor(questions) as pool:
+        assert [each.result(30) for each in [pool.submit(ask) for _ in range(questions)]] == [1] * questions
 
 
 @pytest.mark.parametrize("patience", [0.0, 1.0])
@@ -70,16 +84,48 @@ def test_answers_are_the_same_from_many_threads(table: Table, patience: float, m
     assert not parallelism.ACTIVE_QUERIES.value
 
 
-def test_a_question_that_fails_leaves_nothing_behind(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **_more: object) -> None:
-        assert {threading.get_ident()} == parallelism.ACTIVE_QUERIES.value
-        raise RuntimeError("broken")
+class OneSplit(Counting):
+    """A slow store that gives the first split that is asked for, and fails for all others, in the caller's thread last.
 
-    monkeypatch.setattr(parallelism, "SERIAL_BUDGET_S", -1.0)  # other threads are called after the first split
-    monkeypatch.setattr(parallelism, "HANDOVER_COST_S", 0.0)
-    monkeypatch.setattr(search, "in_order", fail)
-    monkeypatch.setattr(count, "in_order", fail)
-    for ask in (lambda: table.search("text:one"), lambda: table.count(query="text:one AND text:two")):
-        with pytest.raises(RuntimeError, match="broken"):
-            ask()
-        assert not parallelism.ACTIVE_QUERIES.value
+    A request takes 20 ms, so that a question calls other threads after its first split.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, latency_seconds=0.02)
+        self.caller = threading.get_ident()
+        self.given: str | None = None
+        self.other_asked = threading.Event()
+        self.answering: list[set[int]] = []
+        """The threads that were answering a question when a request failed."""
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        self._check(key)
+        return super().get_range(key, start, end)
+
+    def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        self._check(key)
+        return super().get_ranges(key, ranges)
+
+    def _check(self, key: str) -> None:
+        self.given = self.given or key
+        if key != self.given:
+            if threading.get_ident() != self.caller:
+                self.other_asked.set()
+            assert self.other_asked.wait(30), "another thread reads splits"
+            self.answering.append(set(parallelism.ACTIVE_QUERIES.value))
+            raise AccessDenied("broken", key=key)
+
+
+ASKED: dict[str, Callable[[Table], object]] = {
+    "search": lambda table: table.search("text:one"),
+    "count": lambda table: table.count(query="text:one AND text:two"),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_question_that_fails_leaves_nothing_behind(table: Table, asked: str) -> None:
+    store = OneSplit(store_of(table))
+    with pytest.raises(AccessDenied, match="broken"):
+        ASKED[asked](on_store(table, store))
+    assert not parallelism.ACTIVE_QUERIES.value
+    assert store.answering[0] == {store.caller}, "the question counts while its splits are read"

@@ -93,16 +93,15 @@ def test_a_merge_on_a_machine_without_file_handles_blames_no_split(
     table = Table.create(memory(), SCHEMA)
     for first in range(0, 50, 5):
         table.append(some(first))
-    real = index_module.open_index
 
     def full(directory: Path, mapping: object) -> object:
         with translated(str(directory), "opening the index"):
             raise RuntimeError('IoError(Os { code: 24, kind: Uncategorized, message: "Too many open files" })')
 
-    monkeypatch.setattr(index_module, "open_index", full)
-    with pytest.raises(StorageError, match="Too many open files"):
-        table.merge_splits()
-    monkeypatch.setattr(index_module, "open_index", real)
+    with monkeypatch.context() as patch:
+        patch.setattr(index_module, "open_index", full)
+        with pytest.raises(StorageError, match="Too many open files"):
+            table.merge_splits()
     assert table.refresh().skips().num_rows == 0
     assert left_in(tmp_path) == []
     assert table.merge_splits().sources == 10

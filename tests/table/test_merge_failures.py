@@ -29,12 +29,22 @@ from indextables.core.types import arrow_to_spark_json
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate
 from indextables.split import open_splits
-from indextables.split.build import split_merge
 from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from indextables.table.progress import Progress
 from indextables.table.write.create import create_table
 from log.support import HOUR, Hooked, MemoryStore, make_log
-from table.merge_support import SCHEMA, check, grown, join_indexes, live, orphans, some, store_with, table_in
+from table.merge_support import (
+    SCHEMA,
+    check,
+    grown,
+    join_indexes,
+    join_indexes_from,
+    live,
+    orphans,
+    some,
+    store_with,
+    table_in,
+)
 from table.written_support import files_end_at, left_in, objects_of, rows_of
 from tables import handle_of
 
@@ -98,7 +108,7 @@ class TestIndexedAnew:
 
     @pytest.fixture(autouse=True)
     def anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(split_merge, "PART_SIZES", split_merge.PartSizes())
+        join_indexes_from(monkeypatch)
 
     def test_a_damaged_index_is_mended(self) -> None:
         store = store_with(4)
@@ -438,7 +448,7 @@ class TestStoreFailures:
     @pytest.mark.parametrize("indexed", [0, 1_024])
     @pytest.mark.parametrize("fault", list(Fault))
     def test_at_every_request(self, fault: Fault, indexed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(split_merge, "PART_SIZES", split_merge.PartSizes(indexed=indexed))
+        join_indexes_from(monkeypatch, rows=indexed)
         clean = store_with(3)
         quiet = {"state.compaction.afterMerge": False}
         counted = Faulty(clean.copy())

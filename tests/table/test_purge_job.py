@@ -55,7 +55,7 @@ def test_batches_travel(root: Path) -> None:
     assert "delete_batch" not in workers.calls
     done = purge_by(workers, str(root), Options())
     assert workers.calls.count("delete_batch") == 3
-    assert "_in_manifest" in workers.calls
+    assert "keys_in_manifest" in workers.calls
     assert done.orphaned_files_deleted == 2_500
     assert done.paths == planned.paths
     assert len(list((root / "splits").iterdir())) == 1

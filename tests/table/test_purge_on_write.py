@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -116,14 +117,24 @@ def test_after_a_merge_that_followed_a_write(tmp_path: Path) -> None:
     assert Table.open(tmp_path / "t").count() == 4
 
 
+@pytest.fixture
+def purging_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], None]:
+    """`purging_is(function)`: what a purge after a write does for the rest of the test."""
+
+    def do(function: Callable[..., Any]) -> None:
+        monkeypatch.setattr(purge_on_write, "purge", function)
+
+    return do
+
+
 def failing(*_arguments: Any, **_more: Any) -> None:
     raise StoreUnavailable("no answer")
 
 
 def test_a_purge_that_fails_is_a_line_in_the_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, purging_is: Callable[[Callable[..., Any]], None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(purge_on_write, "purge", failing)
+    purging_is(failing)
     table = Table.create(tmp_path / "t", SCHEMA, options=EVERY_THIRD)
     for number in range(6):
         assert table.append(rows(number)).written
@@ -160,7 +171,7 @@ def test_no_thread_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog:
     assert not old.exists()
 
 
-def test_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_at_a_time(tmp_path: Path, purging_is: Callable[[Callable[..., Any]], None]) -> None:
     began, go_on = threading.Event(), threading.Event()
     running: list[str] = []
 
@@ -171,7 +182,7 @@ def test_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return real(*_arguments, **_more)
 
     real = purge_on_write.purge
-    monkeypatch.setattr(purge_on_write, "purge", slow)
+    purging_is(slow)
     table = Table.create(tmp_path / "t", SCHEMA, options={**EVERY_THIRD, "purgeOnWrite.triggerAfterWrites": "1"})
     table.append(rows(0))
     assert began.wait(60)

@@ -60,7 +60,7 @@ class Numbers:
         return Numbers(self.values[places])
 
     def at(self, place: int) -> int:
-        """One value."""
+        """The value at a place."""
         return int(self.values[place])
 
     def nth(self, count: int) -> int:
@@ -90,7 +90,7 @@ class Texts:
         return Texts(taken, self.descending)
 
     def at(self, place: int) -> bytes:
-        """One value."""
+        """The value at a place."""
         value: bytes = self.values[place].as_py()
         return value
 
@@ -193,7 +193,7 @@ def compare_rows(rows: Parts, limit: Limit) -> tuple[Mask, Mask]:
 
 
 def row_at(rows: Parts, place: int) -> Limit:
-    """One row by its keys."""
+    """The keys of the row at a place."""
     return tuple(part.at(place) for part in rows)
 
 

@@ -86,7 +86,7 @@ def has_parts(log: TableLog, version: int) -> bool:
     found = fetch_checkpoint(log, version)
     name = f"{log.url}/{found.meta.key}"
     text = unpack(name, found.data, log.options[opt.TRANSACTION_MAX_VERSION_FILE_BYTES])
-    return _part_keys(name, version, text, None) is not None
+    return part_keys(name, version, text, None) is not None
 
 
 def read_checkpoint(log: TableLog, version: int, found: StoredObject, table_id: str | None) -> Actions:
@@ -110,7 +110,7 @@ def _read_actions(log: TableLog, version: int, found: StoredObject, table_id: st
     key = found.meta.key
     name = f"{log.url}/{key}"
     text = unpack(name, found.data, log.options[opt.TRANSACTION_MAX_VERSION_FILE_BYTES])
-    parts = _part_keys(name, version, text, table_id)
+    parts = part_keys(name, version, text, table_id)
     if parts is None:
         return decode_checkpoint(log, key, text)
     pieces = log.side_by_side([partial(_read_part, log, part) for part in parts])
@@ -131,7 +131,7 @@ def _read_part(log: TableLog, key: str) -> Actions:
     return decode_checkpoint(log, key, text)
 
 
-def _part_keys(name: str, version: int, text: bytes, table_id: str | None) -> list[str] | None:
+def part_keys(name: str, version: int, text: bytes, table_id: str | None) -> list[str] | None:
     """The keys of the parts, where the text is a list of parts. One of another table is known before any part is read:
     its parts went when that table was dropped.
     """

@@ -108,13 +108,13 @@ def _each_list_of_keys(log: TableLog, digest: Digest[T], table_id: str | None, w
     listing, states = _list_quickly(log)
     versions = [number for number, meta in sorted(listing.versions.items()) if meta.key not in without]
     for start in range(0, len(versions), _AT_ONCE):
-        yield from _in_versions(log, versions[start : start + _AT_ONCE], digest)
+        yield from keys_in_versions(log, versions[start : start + _AT_ONCE], digest)
     for version, meta in listing.checkpoints.items():
         if meta.key not in without:
-            yield _in_checkpoint(log, version, meta, digest, table_id)
+            yield keys_in_checkpoint(log, version, meta, digest, table_id)
     manifests = list(_manifests_once(log, [state for state in states if state[1].key not in without], table_id))
     for start in range(0, len(manifests), _AT_ONCE):
-        calls = [partial(_in_manifest, log, *each, digest) for each in manifests[start : start + _AT_ONCE]]
+        calls = [partial(keys_in_manifest, log, *each, digest) for each in manifests[start : start + _AT_ONCE]]
         yield from log.side_by_side(calls)
 
 
@@ -135,8 +135,11 @@ def _list_quickly(log: TableLog) -> tuple[Listing, list[StateObject]]:
     )
 
 
-def _in_versions(log: TableLog, versions: list[int], digest: Digest[T]) -> Iterator[T]:
-    """On a local disk one after the other: reading one takes less time than handing it to another thread."""
+def keys_in_versions(log: TableLog, versions: list[int], digest: Digest[T]) -> Iterator[T]:
+    """What `digest` makes of the keys that each of some version files names. Raises ObjectNotFound where one is gone.
+
+    On a local disk version files are read one after the other: reading one takes less time than handing it to another thread.
+    """
     calls = [partial(_in_version, log, number, digest) for number in versions]
     yield from ([call() for call in calls] if log.is_local else log.side_by_side(calls))
 
@@ -149,7 +152,8 @@ def _in_version(log: TableLog, number: int, digest: Digest[T]) -> T:
     return digest(_keys(log, _paths(version.actions)))
 
 
-def _in_checkpoint(log: TableLog, version: int, meta: ObjectMeta, digest: Digest[T], table_id: str | None) -> T:
+def keys_in_checkpoint(log: TableLog, version: int, meta: ObjectMeta, digest: Digest[T], table_id: str | None) -> T:
+    """What `digest` makes of the keys that a JSON checkpoint names; of no keys where the checkpoint is of another table."""
     try:
         actions = read_checkpoint(log, version, log.store.get(meta.key), table_id)
     except NotThisTable:
@@ -162,7 +166,7 @@ def _manifests_once(
 ) -> Iterator[tuple[int, ManifestItem, bool]]:
     """Each manifest that a state names, once, with the state's version, and whether the state is this table's."""
     found: dict[str, tuple[int, ManifestItem, bool]] = {}
-    for state in _read_states(log, states):
+    for state in read_states(log, states):
         ours = table_id is None or state.metadata is None or state.metadata.id == table_id
         for item in state.manifests:
             key = manifest_key(item.path, state.version)
@@ -171,13 +175,17 @@ def _manifests_once(
     yield from found.values()
 
 
-def _read_states(log: TableLog, states: Sequence[StateObject]) -> Iterator[State]:
+def read_states(log: TableLog, states: Sequence[StateObject]) -> Iterator[State]:
+    """Read states in their order, some side by side. Raises ObjectNotFound where one is gone."""
     for start in range(0, len(states), _AT_ONCE):
         yield from log.side_by_side([partial(_read_state, log, *each) for each in states[start : start + _AT_ONCE]])
 
 
-def _in_manifest(log: TableLog, version: int, item: ManifestItem, ours: bool, digest: Digest[T]) -> T:
-    """The entries of a manifest, those that a tombstone hides too."""
+def keys_in_manifest(log: TableLog, version: int, item: ManifestItem, ours: bool, digest: Digest[T]) -> T:
+    """What `digest` makes of the keys that a manifest names, those that a tombstone hides too.
+
+    Raises ObjectNotFound where a manifest of this table (`ours`) is gone.
+    """
     try:
         entries = load_manifest(log, version, item, ["path"])
     except ObjectNotFound:

@@ -305,7 +305,7 @@ def _taken(parts: SplitParts, numbers: RowNumberArray, columns: Sequence[str]) -
 
 
 def _with_residual(columns: Sequence[str], residual: Predicate) -> list[str]:
-    """Some columns and those that a residual needs, each once."""
+    """The names of the given columns and of those that a residual needs, each once."""
     return list(dict.fromkeys([*columns, *(column.name for column in columns_of(residual))]))
 
 

@@ -51,7 +51,7 @@ _State: TypeAlias = tuple[int, int, int, int, int]
 
 
 class OpenFile:
-    """One file, open for reading. Safe to use from many threads and after a fork: no read has a position of its own."""
+    """A file that is open for reading. Safe to use from many threads and after a fork: no read has a position of its own."""
 
     __slots__ = ("__weakref__", "_fd", "_map", "_path", "_settled_ms", "_state")
 

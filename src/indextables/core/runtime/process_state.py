@@ -155,6 +155,18 @@ class Lru(Generic[K, V]):
             return guard.hits, guard.misses
 
     @property
+    def loading(self) -> dict[K, int]:
+        """The keys that are loaded now, each with the number of threads that load the key or wait for its loader."""
+        guard = self._guard.value
+        with guard.lock:
+            return {key: turn.users for key, turn in guard.turns.items()}
+
+    @property
+    def lock(self) -> threading.RLock:
+        """The lock of the entries: while a thread holds it, calls of other threads wait. A forked child has another lock."""
+        return self._guard.value.lock
+
+    @property
     def weight(self) -> int:
         """The sum of the weights of all entries; 0 where entries are counted."""
         return self._weight

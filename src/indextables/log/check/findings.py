@@ -22,7 +22,7 @@ REPAIR: Final = "Table.repair writes a new log from what can be read, or put the
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """One thing that is wrong with a table."""
+    """A fault that a check found in a table: how bad it is, which object has it, and what to do."""
 
     severity: Severity
     kind: str

@@ -144,7 +144,7 @@ def read_remains(log: TableLog) -> Remains:
 
 
 def _read_once(log: TableLog, *, patient: bool) -> Remains:
-    """One look at the log, in an order that a commit that goes on meanwhile does not disturb.
+    """Read every object of the log once, in an order that a commit that goes on meanwhile does not disturb.
 
     Manifests are listed before states, so that a manifest whose state is written meanwhile is named. States are listed before
     versions, so that the version of every listed state is listed.

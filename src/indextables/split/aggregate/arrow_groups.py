@@ -18,9 +18,10 @@ except ImportError:  # a release of pyarrow that keeps the classes elsewhere
 
 
 def grouped(table: pa.Table, keys: list[str], wanted: Sequence[tuple[str, str, str]]) -> pa.Table:
-    """One row a group: at least one key, and what is wanted, each as (column, function of Arrow, name in the result).
+    """Group a table by at least one key. A row of the result has the keys of a group, and what is wanted of the group.
 
-    The function `count_all` counts the rows of a group, and its column is not looked at.
+    `wanted` are triples: column, function of Arrow, name in the result. The function `count_all` counts the rows of a group, and
+    its column is not looked at.
     """
     aggregates = [
         ([] if function == "count_all" else [column], f"hash_{function}", None, name)

@@ -104,7 +104,7 @@ class _ComparedPages:
             begin = compared.find(0, most if stop < 0 else stop, last + 1)
 
     def add(self, begin: int, stop: int) -> None:
-        """Note that the pages from `begin` to before `stop`, read after the file was opened, agree with their checksums."""
+        """Remember that the pages from `begin` to before `stop`, read after the file was opened, agree with their checksums."""
         self._compared[begin:stop] = b"\1" * (stop - begin)
 
     def read(self, start: int, end: int) -> memoryview | None:

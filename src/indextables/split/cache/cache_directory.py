@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import Final
 
 from indextables.core.errors import OptionError
-from indextables.split.cache import gate as gate_module
 from indextables.split.cache.cache_layout import CacheLayout, Stored, bytes_in_name
 from indextables.split.cache.eviction import Eviction, lock_if_there
 from indextables.split.cache.file_lock import is_at, poll, try_lock
-from indextables.split.cache.gate import Gate, GateStuck
+from indextables.split.cache.gate import GATE_PATIENCE_SECONDS, Gate, GateStuck
 from indextables.split.cache.lease_file import LEASE, mark_used, mark_verified, release_fetching
 
 _TAKEN: Final = frozenset({errno.ENOTEMPTY, errno.EEXIST})
@@ -42,12 +41,21 @@ class Room:
 class CacheDisk:
     """Makes rooms, turns them into entries and entries into free space. Safe for threads and processes."""
 
-    def __init__(self, directory: Path, max_bytes: int, *, boot: str, name: str = "splits-1") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        max_bytes: int,
+        *,
+        boot: str,
+        name: str = "splits-1",
+        gate_patience_seconds: float = GATE_PATIENCE_SECONDS,
+    ) -> None:
         self.root = directory / name
         self.max_bytes = max_bytes
         self._boot = boot
         self._layout = CacheLayout(self.root)
-        self._gate = Gate(self._layout.gate, boot)
+        self._patience = gate_patience_seconds
+        self._gate = Gate(self._layout.gate, boot, gate_patience_seconds)
         self.eviction = Eviction(self._layout, self._gate, max_bytes)
         self._prepare()
 
@@ -63,7 +71,7 @@ class CacheDisk:
         """Hold an entry: while the descriptor is open the entry stays. None when there is no such entry."""
         path = self.entry(name) / LEASE
         try:
-            return poll(lambda: try_lock(path, exclusive=False), gate_module.GATE_PATIENCE_SECONDS)
+            return poll(lambda: try_lock(path, exclusive=False), self._patience)
         except (FileNotFoundError, NotADirectoryError):
             return None
 

@@ -15,7 +15,7 @@ from indextables.split.cache.index_cache import IndexCache
 
 _MOST_CACHES: Final = 1024
 """Disk caches of one process: more than a process names. A cache that is opened twice is correct, but counts its leases twice."""
-_CACHES: Final[ProcessLocal[Lru[tuple[Path | None, int], IndexCache]]] = ProcessLocal(partial(Lru, _MOST_CACHES))
+OPEN_CACHES: Final[ProcessLocal[Lru[tuple[Path | None, int], IndexCache]]] = ProcessLocal(partial(Lru, _MOST_CACHES))
 """The disk caches of this process by directory and size. A forked child opens its own: leases and counts are the parent's."""
 
 
@@ -35,7 +35,7 @@ def open_cache(options: Options) -> IndexCache:
 
 def opened_caches() -> list[IndexCache]:
     """The caches that this process has opened so far."""
-    caches = _CACHES.value
+    caches = OPEN_CACHES.value
     return [cache for cache in map(caches.get, caches.listed()) if cache is not None]
 
 
@@ -46,7 +46,7 @@ def _fixed(directory: str) -> Path:
 
 
 def _open(directory: Path | None, max_bytes: int) -> IndexCache:
-    return _CACHES.value.get_or_load((directory, max_bytes), lambda: IndexCache(directory, max_bytes))
+    return OPEN_CACHES.value.get_or_load((directory, max_bytes), lambda: IndexCache(directory, max_bytes))
 
 
 def _home() -> Path:

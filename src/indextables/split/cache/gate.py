@@ -18,7 +18,7 @@ from typing import Final
 from indextables.split.cache.file_lock import poll, try_lock
 from indextables.split.cache.lease_file import BOOT_LENGTH, boot_mark
 
-GATE_PATIENCE_SECONDS = 10.0
+GATE_PATIENCE_SECONDS: Final = 10.0
 """Seconds to wait for the gate. A process holds it for milliseconds; one that holds it longer was stopped, most likely."""
 
 COUNT: Final = struct.Struct(f"<q{BOOT_LENGTH}s")
@@ -32,15 +32,16 @@ class GateStuck(OSError):
 class Gate:
     """The lock and the count. The methods that change the count are called with the gate closed."""
 
-    def __init__(self, path: Path, boot: str) -> None:
+    def __init__(self, path: Path, boot: str, patience_seconds: float = GATE_PATIENCE_SECONDS) -> None:
         self._path = path
+        self._patience = patience_seconds
         self._boot_mark = boot_mark(boot)
 
     @contextmanager
     def closed(self) -> Iterator[list[Path]]:
         """Keep all others out. Directories that are put into the list are deleted afterwards, with the gate open again."""
         leaving: list[Path] = []
-        lock = poll(lambda: try_lock(self._path, exclusive=True, create=True), GATE_PATIENCE_SECONDS)
+        lock = poll(lambda: try_lock(self._path, exclusive=True, create=True), self._patience)
         if lock is None:
             raise GateStuck(errno.EAGAIN, "another process holds the cache's lock and does not move", str(self._path))
         try:

@@ -45,6 +45,7 @@ from indextables.split.cache.cache_entry import (
 )
 from indextables.split.cache.cache_results import CacheContents, CacheStatistics, Prewarmed, WarmUp
 from indextables.split.cache.file_lock import is_at, poll, try_lock
+from indextables.split.cache.gate import GATE_PATIENCE_SECONDS
 from indextables.split.cache.lease import Held, Lease, Turns
 from indextables.split.cache.lease_file import LEASE, is_verified, mark_used, mark_verified, release_fetching
 
@@ -70,11 +71,13 @@ class IndexCache:
         *,
         scratch: Path | None = None,
         patience_seconds: float = _PATIENCE_SECONDS,
+        gate_patience_seconds: float = GATE_PATIENCE_SECONDS,
         sparse_from: int = _SPARSE_FROM,
         boot: str | None = None,
     ) -> None:
         self._boot = current_boot() if boot is None else boot
-        self._disk = None if directory is None else CacheDisk(directory, max_bytes, boot=self._boot)
+        self._disk_of = partial(CacheDisk, boot=self._boot, gate_patience_seconds=gate_patience_seconds)
+        self._disk = None if directory is None else self._disk_of(directory, max_bytes)
         self._scratch = scratch or Path(tempfile.gettempdir()) / f"indextables-{os.geteuid()}"
         self._scratch_disk: CacheDisk | None = None
         self._patience = patience_seconds
@@ -319,7 +322,7 @@ class IndexCache:
     def _fill_private(self, wanted: Wanted, fetch: Fetch) -> Lease:
         with self._mutex:
             if self._scratch_disk is None:
-                self._scratch_disk = CacheDisk(self._scratch, 0, boot=self._boot, name="private-1")
+                self._scratch_disk = self._disk_of(self._scratch, 0, name="private-1")
             disk = self._scratch_disk
         room, fetched = _write_room(disk, wanted, fetch, None)
         held = Held(wanted.name, room.path, room.lease, wanted.has_positions, room, disk)

@@ -59,7 +59,7 @@ class Blocks:
         return self._blocks.asked
 
     def ask_for(self, mark: Hashable) -> None:
-        """Note that a block would have been of use."""
+        """Remember that a block would have been of use."""
         self._asked_for.put(mark, True)
 
     def was_asked_for(self, mark: Hashable) -> bool:

@@ -19,7 +19,7 @@ from indextables.core.errors import SplitError
 from indextables.core.runtime.cached_property import cached_property
 from indextables.split.rows.row_reader import empty_columns
 
-_MOST_PROJECTIONS: Final = 32
+MOST_PROJECTIONS: Final = 32
 """Projections that one reader keeps, so that the same columns are worked out once. A process keeps a thousand readers."""
 
 
@@ -73,7 +73,8 @@ class ColumnAdapter:
     partition_values: Mapping[str, pa.Scalar]
     split: str
     """The place of the split, for messages."""
-    _projections: dict[tuple[str, ...], Projection] = field(default_factory=dict, init=False, repr=False, compare=False)
+    projections: dict[tuple[str, ...], Projection] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Projections that are kept, by their columns, at most `MOST_PROJECTIONS`."""
 
     @cached_property
     def missing(self) -> dict[str, pa.Scalar]:
@@ -95,13 +96,13 @@ class ColumnAdapter:
     def projection(self, columns: Sequence[str]) -> Projection:
         """The projection to these columns of the table, in this order. Raises SplitError."""
         names = tuple(columns)
-        projection = self._projections.get(names)
+        projection = self.projections.get(names)
         if projection is None:
             schema = pa.schema([self.table_schema.field(name) for name in names])
             stored = tuple(name for name in names if name not in self.constants)
-            if len(self._projections) >= _MOST_PROJECTIONS:
-                self._projections.clear()
-            projection = self._projections[names] = Projection(schema, stored, self.constants)
+            if len(self.projections) >= MOST_PROJECTIONS:
+                self.projections.clear()
+            projection = self.projections[names] = Projection(schema, stored, self.constants)
         return projection
 
     def _check_type(self, column: pa.Field, stored: pa.Field) -> None:

@@ -51,7 +51,7 @@ _NEW_BLOCKS: Final = 3
 is asked for again is read and kept."""
 _RUN_ROWS: Final = 6
 """Rows. More neighbours than this are read by a scan of just these rows, in half the time of reading them one by one."""
-_MOST_SELECTIONS: Final = 32
+MOST_SELECTIONS: Final = 32
 """Selections of columns that one split keeps with their prepared scans. A wide table has many combinations of columns."""
 
 
@@ -115,7 +115,8 @@ class Rows:
         self._near = pages.near
         self._files: dict[int, Any] = {}
         self._lock = threading.Lock()
-        self._selections: dict[tuple[str, ...], _Columns] = {}
+        self.selections: dict[tuple[str, ...], _Columns] = {}
+        """Selections of columns that are kept with their prepared scans, at most `MOST_SELECTIONS`."""
         try:
             self.schema = spark_json_to_arrow(footer.schema)
             self._stored = stored_schema(self.schema)
@@ -134,12 +135,12 @@ class Rows:
 
     def take(self, indices: Any, columns: Sequence[str]) -> pa.Table:
         """The rows with these numbers (a numpy or Arrow array of integers, strictly increasing), in their order."""
-        return pa.Table.from_batches(self.batches(indices, columns), self._selection(columns).schema)
+        return pa.Table.from_batches(self.batches(indices, columns), self.selection(columns).schema)
 
     def batches(self, indices: Any, columns: Sequence[str]) -> list[pa.RecordBatch]:
         """The rows with these numbers (strictly increasing) as the batches that Vortex returns; `take` joins the batches."""
         numbers = self._checked(indices)
-        wanted = self._selection(columns)
+        wanted = self.selection(columns)
         if len(self._parts) == 1:
             taken = self._taken(0, numbers, wanted) if len(numbers) else []
         else:
@@ -179,7 +180,7 @@ class Rows:
 
     def values(self, indices: Any, columns: Sequence[str]) -> list[dict[str, Any]] | None:
         """A few rows as plain values of the types in the row store; None where there are too many, or that is not the way."""
-        numbers, wanted = self._checked(indices), self._selection(columns)
+        numbers, wanted = self._checked(indices), self.selection(columns)
         if len(self._parts) != 1 or not len(numbers):
             return None
         with self._reading():
@@ -230,7 +231,7 @@ class Rows:
 
     def column(self, column: str) -> pa.Array:
         """A whole column, in its type in the row store."""
-        wanted = self._selection((column,))
+        wanted = self.selection((column,))
         found: list[pa.Array] = []
         for number, part in enumerate(self._parts):
             if part.rows:
@@ -258,13 +259,13 @@ class Rows:
 
         Columns of texts that are `encoded` come as numbers and a dictionary, as Vortex has many of them.
         """
-        wanted = self._encoded(columns, encoded) if encoded else self._selection(columns)
+        wanted = self._encoded(columns, encoded) if encoded else self.selection(columns)
         if predicate is None:
             return self._read(wanted, None, batch_rows)
         if isinstance(predicate, Constant):
             return self._read(wanted, None, batch_rows) if predicate.value is True else iter(())
         extra = dict.fromkeys(column.name for column in columns_of(predicate))
-        read = self._selection(list(dict.fromkeys([*wanted.names, *extra])))
+        read = self.selection(list(dict.fromkeys([*wanted.names, *extra])))
         return self._filtered(wanted, read, predicate, batch_rows)
 
     def _filtered(
@@ -308,22 +309,23 @@ class Rows:
             raise SplitError(f"{self._where}: row numbers must be strictly increasing", split=self._key)
         return numbers.astype(np.int64, copy=False)
 
-    def _selection(self, columns: Sequence[str]) -> _Columns:
+    def selection(self, columns: Sequence[str]) -> _Columns:
+        """A selection of columns, which is kept for the next question. Raises SplitError for a column that is not there."""
         names = tuple(columns)
-        found = self._selections.get(names)
+        found = self.selections.get(names)
         if found is None:
             for name in names:
                 if self.schema.get_field_index(name) < 0:
                     raise SplitError(f"{self._where} has no column {name}", split=self._key, column=name)
             found = _Columns.of(names, self.schema, self._stored)
-            if len(self._selections) >= _MOST_SELECTIONS:
-                self._selections.clear()
-            self._selections[names] = found
+            if len(self.selections) >= MOST_SELECTIONS:
+                self.selections.clear()
+            self.selections[names] = found
         return found
 
     def _encoded(self, columns: Sequence[str], encoded: Collection[str]) -> _Columns:
         """A selection of columns, some of which come as numbers and a dictionary."""
-        plain = self._selection(columns)
+        plain = self.selection(columns)
         schema = pa.schema([field.with_type(ENCODED) if field.name in encoded else field for field in plain.schema])
         stored = pa.schema([field.with_type(ENCODED) if field.name in encoded else field for field in plain.stored])
         return _Columns.of(columns, schema, stored)

@@ -22,19 +22,28 @@ from indextables.split.bundle.native_errors import first_line, is_failure
 from indextables.split.rows.block_cache import BLOCK_ROWS
 from indextables.split.rows.stored_types import is_stored_as_is, stored_schema, to_stored
 
-_BLOCK_BYTES: Final = 1 << 26
+BLOCK_BYTES: Final = 1 << 26
 """Bytes of a block of rows, at most: Vortex holds a whole block in memory."""
-_FILE_BYTES: Final = 1 << 30
-"""No file holds more: its rows fit into one batch, whose texts must stay below 2 GiB."""
+FILE_BYTES: Final = 1 << 30
+"""Bytes of a file of rows, at most: its rows fit into one batch, whose texts must stay below 2 GiB."""
 
 
-def write_rows(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> tuple[RowsFile, ...]:
+def write_rows(
+    path: Path,
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    file_bytes: int = FILE_BYTES,
+) -> tuple[RowsFile, ...]:
     """Write all rows to `path`, and to `path.1` and so on where one file is not enough. Returns the files, in order.
+
+    A file has at most `file_bytes` of rows, and a block of rows in a file at most `block_bytes`.
 
     The iterator is advanced on the calling thread while others compress, so it may do work of its own on each batch.
     What it raises is raised here. After an error no file is left. Raises SchemaError for batches that do not fit.
     """
-    feed = _Feed(schema, batches)
+    feed = _Feed(schema, batches, block_bytes, file_bytes)
     files: list[RowsFile] = []
     try:
         while True:
@@ -67,11 +76,13 @@ def _write_file(target: Path, feed: _Feed) -> None:
 class _Feed:
     """Batches in the types of the row store, cut where a file ends. Keeps the error that ended them."""
 
-    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], block_bytes: int, file_bytes: int) -> None:
         self._given = schema
+        self._block_bytes = block_bytes
+        self._file_bytes = file_bytes
         self.schema = stored_schema(schema)
         self._as_is = is_stored_as_is(schema)
-        self._pieces = (piece for batch in batches for piece in pieces(batch, BLOCK_ROWS, _BLOCK_BYTES))
+        self._pieces = (piece for batch in batches for piece in pieces(batch, BLOCK_ROWS, block_bytes))
         self._next: pa.RecordBatch | None = None
         self.rows = 0
         self.exhausted = False
@@ -82,7 +93,7 @@ class _Feed:
         try:
             while (batch := self._peek()) is not None:
                 size = batch.nbytes
-                if rows and (total + size > _FILE_BYTES or block + size > _BLOCK_BYTES):
+                if rows and (total + size > self._file_bytes or block + size > self._block_bytes):
                     return
                 self._next = None
                 total += size
@@ -114,4 +125,4 @@ class _Feed:
         return to_stored(batch, self._given)
 
 
-__all__ = ["write_rows"]
+__all__ = ["BLOCK_BYTES", "FILE_BYTES", "write_rows"]

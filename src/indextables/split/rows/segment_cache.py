@@ -25,12 +25,12 @@ others."""
 def segment_cache(*, mapped: bool = False) -> Any:
     """The cache for segments of files that are mapped, or for those of files that are read."""
     most = cache_bytes() if mapped else max(cache_bytes() // _KEPT_READS, LEAST_CACHE_BYTES)
-    return _SEGMENTS.value.get_or_load("mapped" if mapped else "read", lambda: vx.SegmentCache(most))
+    return SEGMENT_CACHES.value.get_or_load("mapped" if mapped else "read", lambda: vx.SegmentCache(most))
 
 
 def forget_segments() -> int:
     """Forget the caches. Files that are open keep theirs until they are closed. Returns how many caches there were."""
-    return _SEGMENTS.value.clear()
+    return SEGMENT_CACHES.value.clear()
 
 
 def is_aligned(part: Part) -> bool:
@@ -38,9 +38,9 @@ def is_aligned(part: Part) -> bool:
     return part.offset % _ALIGNED == 0
 
 
-_SEGMENTS: Final[ProcessLocal[Lru[str, Any]]] = ProcessLocal(partial(Lru, 2))
+SEGMENT_CACHES: Final[ProcessLocal[Lru[str, Any]]] = ProcessLocal(partial(Lru, 2))
 """The caches, made on first use, because few processes that import this module read rows. A forked child makes caches of its own:
 a thread of the parent may hold a lock inside of the parent's caches.
 """
 
-__all__ = ["forget_segments", "is_aligned", "segment_cache"]
+__all__ = ["SEGMENT_CACHES", "forget_segments", "is_aligned", "segment_cache"]

@@ -111,7 +111,7 @@ class WriteJob:
     """The directories that existed before the first upload, if the table is still to be created."""
 
     def computed_from(self, version: int) -> WriteJob:
-        """The same write, of rows that were computed from a version of the table. Raises VersionNotFound without a table."""
+        """A copy of this write, for rows computed from a version of the table. Raises VersionNotFound without a table."""
         if not self.metadata.id:
             raise VersionNotFound(
                 f"there is no table at {self.log.url} yet, so it has no version {version}: leave the version out",

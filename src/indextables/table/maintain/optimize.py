@@ -49,7 +49,7 @@ STEPS_SCHEMA: Final = pa.schema(
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that a table may need, and what was done about it."""
+    """A step of `optimize`: what a table may need, why, and what was done."""
 
     step: str
     """`merge`, `compact`, `purge` or `prewarm`."""

@@ -98,7 +98,7 @@ def purge(at: LogAtVersion, ages: Ages, *, dry_run: bool = False, progress: Watc
 
 
 class _Work:
-    """One purge: its plan, and what was deleted so far."""
+    """A purge that goes on: its plan, and what was deleted so far."""
 
     def __init__(self, at: LogAtVersion, ages: Ages, plan: PurgePlan) -> None:
         self._at = at

@@ -72,7 +72,7 @@ def _files_and_ends(plan: ReadPlan) -> tuple[pa.Table, FileEnds]:
 
 
 class _Search:
-    """One search for the first rows: the files in the order in which they are read, and the rows that were found."""
+    """A search for the first rows: the files in the order in which they are read, and the rows that were found."""
 
     def __init__(self, plan: ReadPlan, last: int) -> None:
         files, ends = _files_and_ends(plan)

@@ -129,7 +129,10 @@ def reader_options(asked: Mapping[str, Any]) -> dict[str, str]:
 
 
 def answer_filters(asked: Mapping[str, Any]) -> list[bytes]:
-    """One byte a filter: how exactly the table applies it. With a limit of the reader's own, filters come after the limit."""
+    """Answer with a byte for each filter: how exactly the table applies the filter.
+
+    With a limit of the reader's own, the table applies no filter, because filters come after the limit.
+    """
     question = Question(asked)
     if question.options.limit is not None:
         return [bytes(len(asked["filters"]))]
@@ -229,7 +232,7 @@ def check_readable(output: StructType) -> None:
 
 
 def describe(question: Question, chosen: ReadPlan, found: Rows | Estimate) -> str:
-    """One line for `explain` and the SQL page of Spark's UI: what was handed over, and who answers."""
+    """A line for `explain` and the SQL page of Spark's UI: what was handed over, and who answers."""
     request, every = chosen.request, question.handle.files()
     parts = [
         f"version {question.handle.version}",

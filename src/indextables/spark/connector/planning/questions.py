@@ -80,7 +80,7 @@ def keep_handle(text: str, options: ReadOptions, handle: TableHandle) -> None:
 
 
 class Question:
-    """One question of the planner: which table, and what is wanted of its rows."""
+    """A question of the planner: which table, and what is wanted of its rows."""
 
     def __init__(self, asked: Mapping[str, Any]) -> None:
         self.asked = asked

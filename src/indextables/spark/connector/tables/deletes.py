@@ -44,7 +44,7 @@ def partition_filter(trees: list[Any], schema: pa.Schema, columns: tuple[str, ..
 
 
 def deletable(asked: Mapping[str, Any]) -> list[bytes]:
-    """Nothing, where the filters select whole partitions. Raises PredicateError otherwise."""
+    """Check that the filters of a delete select whole partitions. Raises PredicateError otherwise. The answer is empty."""
     _filter(asked, _whole(asked))
     return []
 
