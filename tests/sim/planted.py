@@ -80,7 +80,7 @@ def _another_number() -> list[Patch]:
     """While the fate of one number is open the next one is tried."""
     real = commit_module.create_version
 
-    def create(current: LogAtVersion, body: bytes, txn_id: str) -> str:
+    def create(current: LogAtVersion, body: bytes, txn_id: str, uploads_began: float | None = None) -> str:
         log, number = current.log, current.snapshot.version + 1
         is_ours = partial(commit_module.has_txn_id, log, txn_id)
         match put_once_module.create_and_read_back(log.store, version_key(number), body, is_ours):
@@ -89,7 +89,7 @@ def _another_number() -> list[Patch]:
             case put_once_module.Theirs():
                 return "lost"
             case _:
-                return real(LogAtVersion(log, replace(current.snapshot, version=number)), body, txn_id)
+                return real(LogAtVersion(log, replace(current.snapshot, version=number)), body, txn_id, uploads_began)
 
     return [mock.patch.object(commit_module, "create_version", create)]
 

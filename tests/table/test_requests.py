@@ -215,8 +215,16 @@ class TestOptionsThatMakeATableUnusable:
         with pytest.raises(OptionError, match=r"safetyAge\.hours is .* so that no append could succeed"):
             table.commit_files(properties={"safetyAge.hours": hours})
         assert table.version == 0
-        table.commit_files(properties={"safetyAge.hours": "1m"})
-        assert table.append(pa.table({"id": [1]})).written
+        short = Table.create(tmp_path / "short", SCHEMA, options={"safetyAge.hours": "1m"})
+        assert short.append(pa.table({"id": [1]})).written
+
+    @pytest.mark.parametrize("hours", [1, "71", None])
+    def test_a_safety_age_that_becomes_shorter(self, tmp_path: Path, hours: Any) -> None:
+        """Whoever opened the table before would take a cleaned-up version number for a free one."""
+        table = Table.create(tmp_path / "t", SCHEMA, options={"safetyAge.hours": 100})
+        with pytest.raises(OptionError, match=r"safetyAge\.hours is 100 hours and cannot become"):
+            table.commit_files(properties={"safetyAge.hours": hours})
+        assert table.commit_files(properties={"safetyAge.hours": 101}).written
 
     def test_a_mapping_that_cannot_be_made(self, tmp_path: Path) -> None:
         table = Table.create(tmp_path / "t", SCHEMA, options=OPTIONS)

@@ -128,9 +128,10 @@ def commit(
         metrics = _metrics(decision.actions, attempt)
         info = signature.info(current.snapshot, now_ms, metrics)
         actions = msgspec.structs.replace(decision.actions, commit_info=info)
-        fate = _put_next(current, now_ms, actions, signature.txn_id)
+        fate = _put_next(current, now_ms, actions, signature.txn_id, uploads_began)
         if fate == "won":
             _verify_late_answer(current, signature.txn_id)
+            _verify_late_files(current, actions, signature.txn_id, uploads_began)
             newest = with_tip(_following(current, now_ms, actions))
             newest = log.remember_snapshot(newest)
             return Committed(newest, signature.txn_id, True, "", metrics, actions, current.snapshot)
@@ -169,11 +170,11 @@ class _Signature(msgspec.Struct, frozen=True):
         )
 
 
-def _put_next(current: LogAtVersion, now_ms: int, actions: Actions, txn_id: str) -> Fate:
+def _put_next(current: LogAtVersion, now_ms: int, actions: Actions, txn_id: str, uploads_began: float | None) -> Fate:
     """Put the version after `current`, in the way that the table is committed."""
     if current.snapshot.state_committed:
         return _adopt(current, now_ms, actions, txn_id)
-    return create_version(current, _body(current.log, actions), txn_id)
+    return create_version(current, _body(current.log, actions), txn_id, uploads_began)
 
 
 def _following(current: LogAtVersion, now_ms: int, actions: Actions) -> LogAtVersion:
@@ -228,6 +229,16 @@ def _check_upload_age(current: LogAtVersion, uploads_began: float | None) -> Non
         )
 
 
+def _check_age_of_try(current: LogAtVersion, uploads_began: float | None, tries: int, txn_id: str) -> None:
+    """Raise UploadTooOld before the first request for a version, CommitOutcomeUnknown before a later one."""
+    try:
+        _check_upload_age(current, uploads_began)
+    except UploadTooOld as error:
+        if tries == 0:
+            raise
+        raise _unknown(current.log, current.snapshot.version + 1, txn_id, str(error)) from error
+
+
 def _metrics(actions: Actions, attempt: int) -> dict[str, int]:
     return {
         "numAddedFiles": len(actions.adds),
@@ -255,8 +266,11 @@ def _body(log: TableLog, actions: Actions) -> bytes:
     return pack(text, compress=log.settings.compress)
 
 
-def create_version(current: LogAtVersion, body: bytes, txn_id: str) -> Fate:
-    """Put the version after `current` and find out what became of it. Raises CommitOutcomeUnknown while nobody can tell."""
+def create_version(current: LogAtVersion, body: bytes, txn_id: str, uploads_began: float | None = None) -> Fate:
+    """Put the version after `current` and find out what became of it. Raises CommitOutcomeUnknown while nobody can tell.
+
+    The age of the uploads is looked at before each request. Before the first one, uploads that are too old raise UploadTooOld.
+    """
     log, number = current.log, current.snapshot.version + 1
     key = version_key(number)
     is_ours = partial(has_txn_id, log, txn_id)
@@ -264,6 +278,7 @@ def create_version(current: LogAtVersion, body: bytes, txn_id: str) -> Fate:
     for tries in range(_TRIES_PER_NUMBER):
         if tries:
             commit_back_off(log.options).wait(log.clock, tries - 1)
+        _check_age_of_try(current, uploads_began, tries, txn_id)
         sent = log.clock.boot()
         if sent - current.snapshot.checked > _FRESH_SECONDS:
             if too_old(current) or _replaced(current, txn_id):
@@ -349,6 +364,21 @@ def _verify_late_answer(current: LogAtVersion, txn_id: str) -> None:
     below_state = newest.base is not None and newest.base >= number
     if not visible or below_state or ours is None or ours.actions.txn_id != txn_id:
         raise _unknown(log, number, txn_id, "it was answered so late that a newer state may not contain it")
+
+
+def _verify_late_files(current: LogAtVersion, actions: Actions, txn_id: str, uploads_began: float | None) -> None:
+    """A create answered a safety age after the first upload began may name files that a purge took for orphans."""
+    log, number = current.log, current.snapshot.version + 1
+    if uploads_began is None or log.clock.boot() - uploads_began < current.snapshot.safety_age_seconds:
+        return
+    for add in actions.adds:
+        try:
+            gone = log.head(add.path) is None
+        except StorageError as error:
+            raise _unknown(log, number, txn_id, f"its file {add.path} cannot be looked at: {error}") from error
+        if gone:
+            why = f"it was answered so late that its file {add.path} was purged meanwhile; restore version {number - 1} if so"
+            raise _unknown(log, number, txn_id, why)
 
 
 def _unknown(log: TableLog, number: int, txn_id: str, why: str) -> CommitOutcomeUnknown:

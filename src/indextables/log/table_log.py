@@ -178,7 +178,8 @@ class TableLog:
 def check_paths(root: str, paths: Iterable[str], where: str) -> None:
     """Refuse data paths that leave the table's root or point into its log."""
     for path in paths:
-        plain = path and ".." not in path and ":" not in path and path[0] not in "/_."
+        plain = path and ":" not in path and path[0] not in "/_." and path[-1] != "/"
+        plain = plain and ".." not in path and "//" not in path and "/." not in path
         if (not plain or "\0" in path) and inside_root(root, path) is None:
             raise UnsafePath(f"{where}: path {path!r} is not inside the table {root}; refusing to use it", path=path)
 
@@ -191,11 +192,14 @@ def check_path_column(root: str, paths: pa.ChunkedArray, where: str) -> None:
             check_paths(root, doubtful.to_pylist(), where)
 
 
-_DOUBTFUL = r"^$|^[/_.]|\.\.|:|\x00"
+_DOUBTFUL = r"^$|^[/_.]|\.\.|//|/\.|/$|:|\x00"
 
 
 def _has_doubtful(paths: pa.StringArray) -> bool:
-    """Whether a path is empty, begins with one of `/_.`, or has one of `:`, `..` and a zero byte in it; or may have."""
+    """Whether a path is empty, begins with one of `/_.`, ends with `/`, or has `:`, `..`, `//`, `/.` or a zero byte in it.
+
+    Two paths may look like such a path where one ends and the next one begins.
+    """
     if not len(paths):
         return False
     _, ends, buffer = paths.buffers()
@@ -203,14 +207,16 @@ def _has_doubtful(paths: pa.StringArray) -> bool:
     if (offsets[1:] == offsets[:-1]).any():
         return True
     data = np.frombuffer(buffer, np.uint8)[offsets[0] : offsets[-1]]
-    dots = data == _DOT
+    dots, slashes = data == _DOT, data == _SLASH
     return bool(
         np.isin(data[offsets[:-1] - offsets[0]], _BAD_FIRST).any()
         or (dots[1:] & dots[:-1]).any()
+        or (slashes[:-1] & (slashes | dots)[1:]).any()
+        or slashes[offsets[1:] - offsets[0] - 1].any()
         or (data == _COLON).any()
         or (data == 0).any()
     )
 
 
 _BAD_FIRST = np.frombuffer(b"/_.", np.uint8)
-_DOT, _COLON = b".:"
+_DOT, _COLON, _SLASH = b".:/"

@@ -105,7 +105,7 @@ def _readline() -> Iterator[Callable[[str], None]]:
             termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, before)
 
     def remember(typed: str) -> None:
-        """Add a statement to the history, also on disk: Ctrl-C ends the program at once. Comments end with their lines, so they go."""
+        """Add a statement to the history, also on disk: Ctrl-C ends the program at once. Comments are left out."""
         readline.add_history(" ".join(line.split("--")[0] if "'" not in line else line for line in typed.split("\n")))
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)

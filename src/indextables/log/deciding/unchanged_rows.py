@@ -58,10 +58,17 @@ def _selected(files: pa.Table, where: Predicate | None, snapshot: Snapshot) -> l
 
 
 def _explains(versions: Sequence[Version], read: Snapshot, current: Snapshot) -> bool:
-    """Whether these versions make the files of `current` from those of `read`: then none is missing that matters."""
+    """Whether these versions make the files of `current` from those of `read`: then none is missing that matters.
+
+    A version that removes a file which no version before it added tells that one is missing: the file came in between, perhaps
+    with rows of others.
+    """
     paths = set(selected_paths(None, read))
     for _, _, actions in versions:
-        paths -= {remove.path for remove in actions.removes}
+        removed = {remove.path for remove in actions.removes}
+        if not removed <= paths:
+            return False
+        paths -= removed
         paths |= {add.path for add in actions.adds}
     return paths == set(selected_paths(None, current))
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from indextables.core.errors import CommitError, OptionError, SchemaError, UnsafePath
-from indextables.core.options import PREFIX, Family, Option, Options, table_options
+from indextables.core.options import PREFIX, SAFETY_AGE_HOURS, Family, Option, Options, table_options, table_value
 from indextables.core.options.bag import resolve
 from indextables.log.actions import SCHEMA_KEY, AddAction, TxnAction
 from indextables.log.bound_limits import StatsLimits
@@ -135,7 +135,18 @@ def _usable(handle: TableHandle, properties: dict[str, str | None]) -> dict[str,
         kept = {key: value for key, value in configuration.items() if key not in properties}
         new = {key: value for key, value in properties.items() if value is not None}
         check_usable(handle.schema, handle.partition_columns, {**kept, **new})
+        _check_safety_age(handle, {**kept, **new})
     return properties
+
+
+def _check_safety_age(handle: TableHandle, configuration: dict[str, str]) -> None:
+    """Raise OptionError where the safety age would become shorter: clients that opened the table before rely on its length."""
+    now, then = handle.snapshot.safety_age_seconds / 3600, table_value(configuration, SAFETY_AGE_HOURS)
+    if then < now:
+        raise OptionError(
+            f"table {handle.url}: {SAFETY_AGE_HOURS.key} is {now:g} hours and cannot become {then:g}: whoever opened the table "
+            "before relies on it; clone the table to begin with another one, or choose it when a table is created"
+        )
 
 
 def _spelled(key: str, entry: Option[Any] | Family | None) -> str:

@@ -17,12 +17,16 @@ SPLIT: Final = ".split"
 
 
 def list_splits(log: TableLog) -> dict[str, int]:
-    """Keys and sizes of all data files at a table's place, those that nothing names included."""
-    return {
-        meta.key: meta.size
-        for meta in log.store.list("")
-        if meta.key.endswith(SPLIT) and not meta.key.startswith(LOG_DIR)
-    }
+    """Keys and sizes of all data files at a table's place, those that nothing names included, without those of inner tables."""
+    splits: dict[str, int] = {}
+    inner: set[str] = set()
+    for meta in log.store.list(""):
+        if f"/{LOG_DIR}" in meta.key:
+            inner.add(meta.key.partition(f"/{LOG_DIR}")[0] + "/")
+        elif meta.key.endswith(SPLIT) and not meta.key.startswith(LOG_DIR):
+            splits[meta.key] = meta.size
+    outside = tuple(inner)
+    return {key: size for key, size in splits.items() if not key.startswith(outside)} if outside else splits
 
 
 def check_places(remains: Remains, there: Iterable[str], live: Iterable[str]) -> Iterator[Finding]:

@@ -102,8 +102,8 @@ def list_splits(log: TableLog, partition_columns: Iterable[str], before_ms: int)
     repaired: str | None = None
     for found in _beside_the_log(log):
         key = found.key
-        if f"/{LOG_DIR}/" in key:
-            inner.add(key.partition(f"/{LOG_DIR}/")[0] + "/")
+        if f"/{LOG_DIR}" in key:  # also a log of an inner table that a repair moved aside, or is about to put in place
+            inner.add(key.partition(f"/{LOG_DIR}")[0] + "/")
         elif key.endswith(SPLIT_SUFFIX):
             if found.last_modified_ms < before_ms and is_visible(key, own):
                 packer.add(found)
