@@ -16,6 +16,7 @@ from indextables.core.errors import CommitOutcomeUnknown, StorageError
 from indextables.log.actions import AddAction, RemoveAction
 from indextables.log.commit import Committed
 from indextables.log.conflicts import Change, Rewrite
+from indextables.log.deciding.unchanged_rows import selected_paths
 from indextables.log.file_entries import paths_in
 from indextables.log.snapshot import Snapshot
 from indextables.split.bundle.upload import upload
@@ -168,7 +169,7 @@ def _overwrites_what_it_read() -> list[Patch]:
 
     def commit_uploads(handle: TableHandle, change: Change, *what: Any, **more: Any) -> Committed:
         if change.replace is not None:
-            removes = tuple(conflicts_module._replaced(change.replace, handle.snapshot))
+            removes = tuple(selected_paths(change.replace.where, handle.snapshot))
             change = replace(change, replace=None, removes=removes)
         return real(handle, change, *what, **more)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 from unittest import mock
 
@@ -29,9 +29,9 @@ def _young_manifests() -> list[Patch]:
     """Manifests that no state names are collected, however young they are."""
     real = collect_module._plan
 
-    def plan(at: LogAtVersion) -> Plan:
+    def plan(at: LogAtVersion, without: Container[str] = ()) -> Plan:
         with mock.patch.object(collect_module, "max", create=True, return_value=0):
-            return real(at)
+            return real(at, without)
 
     return [mock.patch.object(collect_module, "_plan", plan)]
 
@@ -100,12 +100,12 @@ def _goes_on_after_damage() -> list[Patch]:
     """A state that cannot be read does not stop the collection, which then knows of no names at all."""
     real = collect_module._plan
 
-    def plan(at: LogAtVersion) -> Plan:
-        made = real(at)
+    def plan(at: LogAtVersion, without: Container[str] = ()) -> Plan:
+        made = real(at, without)
         if made.stopped is None or "cannot be read" not in made.stopped:
             return made
         with mock.patch.object(collect_module, "reachable_manifests", return_value=set()):
-            return real(at)
+            return real(at, without)
 
     return [mock.patch.object(collect_module, "_plan", plan)]
 

@@ -72,11 +72,17 @@ def begun(spark: SparkSession, place: str, said: list[Any]) -> threading.Thread:
     return thread
 
 
+def wait_for_the_job(spark: SparkSession, thread: threading.Thread) -> None:
+    """Wait until the job runs that stands for the answer: Spark cancels jobs, and a busy machine starts one late."""
+    while thread.is_alive() and not spark.sparkContext.statusTracker().getActiveJobsIds():
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("how", CANCELS)
 def test_a_cancelled_answer_ends_soon(spark: SparkSession, place: str, slow: list[float], how: str) -> None:
     said: list[Any] = []
     thread = begun(spark, place, said)
-    time.sleep(2)
+    wait_for_the_job(spark, thread)
     assert thread.is_alive(), said
     start = time.monotonic()
     CANCELS[how](spark)
