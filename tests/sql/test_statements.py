@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -232,13 +233,13 @@ def test_clone(logs: Table, tmp_path: Path) -> None:
 
 def test_properties(logs: Table) -> None:
     done = one(
-        indextables.sql("ALTER INDEXTABLES logs SET PROPERTIES (owner = 'me', 'merge.targetSize' = '1G')", logs=logs)
+        indextables.sql("ALTER INDEXTABLES logs SET PROPERTIES (owner = 'me', 'safetyAge.hours' = '96')", logs=logs)
     )
     assert done == {
         "table_path": logs.url,
         "status": "success",
         "version": logs.version,
-        "message": "set owner, merge.targetSize",
+        "message": "set owner, safetyAge.hours",
     }
     assert logs.properties["owner"] == "me"
     assert logs.history(1).column("operation")[0].as_py() == "SET PROPERTIES"
@@ -248,6 +249,22 @@ def test_properties(logs: Table) -> None:
     nothing = one(indextables.sql("ALTER INDEXTABLES logs UNSET PROPERTIES (owner)", logs=logs))
     assert (nothing["status"], nothing["version"]) == ("no_action", before)
     assert nothing["message"] == "the table has no property owner"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("merge.targetSize", "cannot be a property of a table: set it where the table is opened"),
+        ("merge.tragetSize", "did you mean spark.indextables.merge.targetSize"),
+        ("safetyAge.hour", "did you mean spark.indextables.safetyAge.hours"),
+        ("spark.indextables.merge.tragetSize", "did you mean spark.indextables.merge.targetSize"),
+    ],
+)
+def test_a_property_that_would_have_no_effect(logs: Table, name: str, says: str) -> None:
+    before = logs.version
+    with pytest.raises(OptionError, match=re.escape(says)):
+        indextables.sql(f"ALTER INDEXTABLES logs SET PROPERTIES ('{name}' = '96')", logs=logs)
+    assert logs.refresh().version == before
 
 
 def test_upgrade_protocol(logs: Table) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import warnings
@@ -328,10 +329,19 @@ class TestOnDisk:
         with pytest.raises(TableExists, match="holds file already"):
             Table.repair(place, tmp_path / "new")
 
+    def test_the_commands_are_quoted_for_a_shell(self, place: Path, tmp_path: Path) -> None:
+        odd = tmp_path / 'it\'s; a "dir"'
+        place.rename(odd)
+        shutil.rmtree(odd / LOG)
+        command = Table.repair(odd).message.partition("run: ")[2]
+        assert shlex.split(command)[0] == "mv"
+        assert subprocess.run(command, shell=True, check=True).returncode == 0
+        assert Table.open(odd).version >= 0
+
     def test_elsewhere(self, place: Path, tmp_path: Path) -> None:
         answer = Table.repair(place, tmp_path / "new")
         assert answer.target_path == str(tmp_path / "new")
-        assert f"mv '{tmp_path / 'new'}' '{place / LOG}'" in answer.message
+        assert f"mv {tmp_path / 'new'} {place / LOG}" in answer.message
         assert sorted(path.name for path in place.iterdir() if path.name.startswith("_")) == [LOG]
 
 
