@@ -20,7 +20,7 @@ from cli.support import environment, ok, run
 from indextables import Table
 from indextables.cli.render.plain import json_lines
 from indextables.cli.sql import sql_prompt
-from indextables.cli.sql.sql_prompt import completions, help_text, history_file, prompt
+from indextables.cli.sql.sql_prompt import completions, help_text, history_file, one_line, prompt
 from indextables.cli.sql.sql_text import pointed
 
 
@@ -250,3 +250,15 @@ def test_ctrl_c_at_a_prompt_gives_the_terminal_back(table: Table, tmp_path: Path
     assert termios.tcgetattr(terminal)[3] == before[3]
     os.close(terminal)
     os.close(screen)
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("DESCRIBE HISTORY -- my table\nlogs;", "DESCRIBE HISTORY  logs;"),
+        ('DESCRIBE HISTORY "a--b";', 'DESCRIBE HISTORY "a--b";'),
+        ("DESCRIBE HISTORY `a--b`\nLIMIT 1;", "DESCRIBE HISTORY `a--b` LIMIT 1;"),
+    ],
+)
+def test_a_statement_as_a_line_of_the_history(typed: str, kept: str) -> None:
+    assert one_line(typed) == kept

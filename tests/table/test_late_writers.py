@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from indextables import Table
@@ -112,3 +115,18 @@ def test_a_path_with_two_spellings_is_refused(path: str) -> None:
         append(log, new_table(log), path)
     with pytest.raises(UnsafePath):
         Table.create("memory://late/t", "id long", if_exists="open").commit_files([add(path)])
+
+
+@pytest.mark.parametrize("log_name", ["_transaction_log", "_transaction_log_damaged_x", "_transaction_log_repaired_x"])
+def test_a_table_inside_of_a_table_is_left_alone(tmp_path: Path, log_name: str) -> None:
+    """Also while the log of the inner table is swapped, as a repair says."""
+    options = {"purge.retentionCheckEnabled": False, "safetyAge.hours": 1}
+    outer = Table.create(tmp_path / "o", "id long", options=options)
+    inner = Table.create(tmp_path / "o" / "inner", "id long", options=options)
+    inner.append(pa.table({"id": [1]}))
+    (tmp_path / "o" / "inner" / "_transaction_log").rename(tmp_path / "o" / "inner" / log_name)
+    for file in (tmp_path / "o" / "inner").rglob("*"):
+        os.utime(file, (0, 0))
+    assert outer.purge(older_than=1).paths == ()
+    assert outer.fsck().num_rows == 0
+    assert len(list((tmp_path / "o" / "inner").rglob("*.split"))) == 1

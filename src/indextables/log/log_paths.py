@@ -72,3 +72,12 @@ def parse_state_key(key: str) -> int | None:
     """The version of a state manifest's key; None for anything else below a state directory."""
     match = _STATE.fullmatch(key.removeprefix(f"{LOG_DIR}/"))
     return int(match.group(1)) if match else None
+
+
+def inner_table(key: str) -> str | None:
+    """The directory of a table inside of this one, where a key lies in that table's log; with a slash at its end.
+
+    A log that a repair moved aside, or is about to put in place, counts too.
+    """
+    place, mark, _ = key.partition(f"/{LOG_DIR}")
+    return f"{place}/" if mark else None

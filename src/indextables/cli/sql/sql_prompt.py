@@ -68,6 +68,13 @@ def prompt(run: Callable[[str], int], read: Callable[[str], str] = typed_line) -
                 return STOP.code
 
 
+def one_line(typed: str) -> str:
+    """A statement as a line of the history. Comments would hide the lines after them: they go, unless a quote makes one doubtful."""
+    lines = typed.split("\n")
+    plain = [line if {"'", '"', "`"} & set(line) else line.partition("--")[0] for line in lines[:-1]]
+    return " ".join([*plain, lines[-1]])
+
+
 def help_text() -> str:
     """Every statement, one a line."""
     from indextables.sql.grammar import FORMS
@@ -106,7 +113,7 @@ def _readline() -> Iterator[Callable[[str], None]]:
 
     def remember(typed: str) -> None:
         """Add a statement to the history, also on disk: Ctrl-C ends the program at once. Comments are left out."""
-        readline.add_history(" ".join(line.split("--")[0] if "'" not in line else line for line in typed.split("\n")))
+        readline.add_history(one_line(typed))
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
             readline.write_history_file(file)

@@ -7,7 +7,7 @@ from typing import Final
 
 from indextables.log.check.findings import Finding, warning
 from indextables.log.check.remains import Remains
-from indextables.log.log_paths import LOG_DIR
+from indextables.log.log_paths import LOG_DIR, inner_table
 from indextables.log.table_log import TableLog
 from indextables.storage.local import list_temporaries
 from indextables.storage.object_keys import inside_root
@@ -21,8 +21,9 @@ def list_splits(log: TableLog) -> dict[str, int]:
     splits: dict[str, int] = {}
     inner: set[str] = set()
     for meta in log.store.list(""):
-        if f"/{LOG_DIR}" in meta.key:
-            inner.add(meta.key.partition(f"/{LOG_DIR}")[0] + "/")
+        place = inner_table(meta.key)
+        if place is not None:
+            inner.add(place)
         elif meta.key.endswith(SPLIT) and not meta.key.startswith(LOG_DIR):
             splits[meta.key] = meta.size
     outside = tuple(inner)

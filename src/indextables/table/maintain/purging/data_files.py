@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.log.log_paths import LOG_DIR
+from indextables.log.log_paths import LOG_DIR, inner_table
 from indextables.log.reachability import Hashes, hashes
 from indextables.log.table_log import TableLog
 from indextables.storage.local import local_store
@@ -102,8 +102,9 @@ def list_splits(log: TableLog, partition_columns: Iterable[str], before_ms: int)
     repaired: str | None = None
     for found in _beside_the_log(log):
         key = found.key
-        if f"/{LOG_DIR}" in key:  # also a log of an inner table that a repair moved aside, or is about to put in place
-            inner.add(key.partition(f"/{LOG_DIR}")[0] + "/")
+        place = inner_table(key)
+        if place is not None:
+            inner.add(place)
         elif key.endswith(SPLIT_SUFFIX):
             if found.last_modified_ms < before_ms and is_visible(key, own):
                 packer.add(found)
