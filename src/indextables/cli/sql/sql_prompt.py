@@ -69,7 +69,7 @@ def prompt(run: Callable[[str], int], read: Callable[[str], str] = typed_line) -
 
 
 def one_line(typed: str) -> str:
-    """A statement as a line of the history. Comments would hide the lines after them: they go, unless a quote makes one doubtful."""
+    """A statement as a line of the history. Comments would hide what follows, so they go, unless a quote makes one doubtful."""
     lines = typed.split("\n")
     plain = [line if {"'", '"', "`"} & set(line) else line.partition("--")[0] for line in lines[:-1]]
     return " ".join([*plain, lines[-1]])
