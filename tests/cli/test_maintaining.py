@@ -45,7 +45,11 @@ def test_tables_below_a_place(days: Path, logs: Path) -> None:
     shown = ok("ls", days.parent).cells
     assert shown[0] == ["table", "version", "rows", "files", "bytes", "committed"]
     assert [cells[0] for cells in ok("ls", days, "--no-header").cells] == ["."]
-    assert ok("ls", days.parent / "nothing", "--json").out == ""
+    (days.parent / "empty").mkdir()
+    assert ok("ls", days.parent / "empty", "--json").out == ""
+    missing = run("ls", days.parent / "nothing")
+    assert (missing.code, missing.out) == (NOT_FOUND, "")
+    assert f"there is no directory {days.parent / 'nothing'}" in missing.err
     assert "days" in run("ls", days.parent, terminal=True, width=80).out
 
 

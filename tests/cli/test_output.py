@@ -172,6 +172,17 @@ def test_long_cells_are_cut_and_later_rows_keep_the_columns() -> None:
     assert cell_len(first) == 30
 
 
+def test_numbers_and_times_are_never_cut() -> None:
+    moment = datetime(2026, 1, 31, 12, 30, 15, 250_000, tzinfo=UTC)
+    rows = [{"id": 1234567890123, "at": moment, "text": "y" * 60, "more": "z" * 60, "share": Decimal("0.123456789")}]
+    line = shown(rows, 80).splitlines()[1]
+    assert cell_len(line) <= 80
+    assert {"1234567890123", "0.123456789"} < set(line.split())
+    assert "2026-01-31 12:30:15.25" in line
+    assert line.count("…") == 2, "texts give way"
+    assert shown(rows, 60).startswith("-- 1 --"), "no room for texts beside them: records"
+
+
 def test_bars() -> None:
     rows = [{"k": "a", "n": 10}, {"k": "b", "n": 5}, {"k": "c", "n": 0}, {"k": None, "n": 1}]
     lines = shown(rows, 60, bars="n").splitlines()

@@ -192,6 +192,12 @@ def test_a_prompt_runs_what_ends_with_a_semicolon_or_an_empty_line(
     assert typed(["exit", "CHECKPOINT INDEXTABLES a;"]) == (0, [])
 
 
+def test_a_semicolon_inside_quotes_or_a_comment_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    lines = ["DROP INDEXTABLES PARTITIONS FROM a WHERE m = 'one;", "two';", "/* first;", "*/ FSCK INDEXTABLES a;"]
+    assert typed(lines)[1] == ["\n".join(lines[:2]), "\n".join(lines[2:])]
+
+
 def test_a_home_that_cannot_be_written_keeps_no_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "state").write_text("a file")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -88,6 +88,20 @@ def test_a_state_full_of_tombstones_is_compacted(tmp_path: Path) -> None:
     assert numbers(plain) == [9, 10]
 
 
+def test_a_damaged_log_object_keeps_the_purge_back_but_not_the_rest(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", 3)
+    table.checkpoint()
+    (state,) = (tmp_path / "t" / "_transaction_log").glob("state-v*/_manifest.avro")
+    state.write_bytes(b"damaged")
+    table = Table.open(tmp_path / "t", options=OPTIONS)
+    table.append(rows(3))
+    done = table.optimize()
+    assert statuses(done)["merge"] == "success"
+    assert (done.status, statuses(done)["purge"]) == ("partial", "partial")
+    assert "might name any split, so purge deletes none: FSCK REPAIR" in done.steps[2].message
+    assert numbers(table) == [0, 1, 2, 3]
+
+
 def test_indexes_are_fetched_where_somebody_asks(tmp_path: Path) -> None:
     table = made(tmp_path / "t", 2)
     assert "prewarm" not in statuses(table.optimize())

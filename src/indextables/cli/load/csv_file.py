@@ -12,6 +12,7 @@ import csv
 import io
 import re
 import secrets
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -31,6 +32,8 @@ _BLOCK: Final = 8 << 20
 """Bytes that Arrow reads at once. A row must fit into one block."""
 _LONGEST_HEADER: Final = 1 << 20
 """Bytes of the first line that are looked at."""
+_PATIENCE: Final = 0.5
+"""Seconds that a given-up file waits for Arrow's thread, which asks for no more bytes where it has read far ahead."""
 _ROW: Final = re.compile(r"Row #(\d+): ")
 _COLUMN: Final = re.compile(r"In CSV column #(\d+): ")
 _WIDTH: Final = re.compile(r"Expected (\d+) columns, got (\d+)")
@@ -89,15 +92,17 @@ class CsvFiles:
             end = (mark + self.delimiter * (len(names) - 1) + "\n").encode()
             held: pa.RecordBatch | None = None
             row = 2
+            ended = _WithEnd(stream, end)
             try:
-                reader = self._open(_WithEnd(stream, end), names)
-                for batch in reader:
+                for batch in self._open(ended, names):
                     if held is not None and held.num_rows:
                         yield row, held
                         row += held.num_rows
                     held = batch if held is None or batch.num_rows else held
             except pa.ArrowInvalid as error:
                 raise _translated(error, source, names) from error
+            finally:
+                ended.give_up()
             if held is None or not held.num_rows or held.column(0)[-1].as_py() != mark:
                 last = row + (held.num_rows - 1 if held is not None else 0)
                 raise InputError(f"{source.name}: a quote is opened in row {last} and never closed", file=source.name)
@@ -151,22 +156,35 @@ def _lines(stream: io.BufferedReader) -> Iterator[str]:
 
 
 class _WithEnd(io.RawIOBase):
-    """A stream with a last row of our own behind it, on a line by itself."""
+    """A stream with a last row of our own behind it, on a line by itself.
+
+    Arrow reads ahead in a thread. A thread that asks Python for bytes while the program ends would abort the program, so a
+    stream that is given up ends, and waits until the thread has noticed.
+    """
 
     def __init__(self, stream: io.BufferedReader, end: bytes) -> None:
         self._stream = stream
         self._end: bytes | None = end
         self._newline = True
+        self._given_up = False
+        self._over = threading.Event()
+
+    def give_up(self) -> None:
+        """End the stream now. Returns when nobody reads the stream any more."""
+        self._given_up = True
+        self._over.wait(_PATIENCE)
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        data = self._stream.read(size)
+        data = b"" if self._given_up else self._stream.read(size)
         if data:
             self._newline = data[-1:] in (b"\n", b"\r")
             return data
-        end, self._end = self._end or b"", None
+        end, self._end = b"" if self._given_up else self._end or b"", None
+        if not end:
+            self._over.set()
         return end if self._newline or not end else b"\n" + end
 
 

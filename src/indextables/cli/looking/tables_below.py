@@ -35,8 +35,10 @@ def tables_below(target: Target) -> Rows:
     """The tables at a place and below it, as they are found. A table that cannot be opened is one with an error."""
     from indextables.table.loading import find_tables
 
+    tables = find_tables(target.url, target.options)
+
     def rows() -> Iterator[pa.RecordBatch]:
-        for found in find_tables(target.url, target.options):
+        for found in tables:
             yield from table_of_rows([_row(found)], _SCHEMA).to_batches()
 
     return Rows(_SCHEMA, rows(), shown=_SHOWN, title="table", wraps=True)

@@ -43,6 +43,8 @@ class Look:
     """A column that is drawn."""
     numbers: frozenset[str] = frozenset()
     """Columns that are aligned to the right."""
+    whole: frozenset[str] = frozenset()
+    """Columns whose cells are never cut, because a part of a number or of a date is another number or date."""
     marks: bool = False
     """Show what was found with stars, because there are no colours."""
 
@@ -55,9 +57,10 @@ def show(console: Console, names: Sequence[str], rows: Iterable[Sequence[Any]], 
     natural = _natural(names, cells)
     drawn = names.index(look.bars) if look.bars in names else None
     spare = (_BAR[0] + _GAP) if drawn is not None else 0
-    widths = fitted(natural, console.width - spare)
+    whole = [name in look.whole for name in names]
+    widths = fitted(natural, console.width - spare, whole)
     if widths is None and drawn is not None:
-        drawn, widths = None, fitted(natural, console.width)
+        drawn, widths = None, fitted(natural, console.width, whole)
     rest: Iterator[list[Text]] = (
         [_cell(value, name) for name, value in zip(names, row, strict=True)] for row in stream
     )
@@ -87,7 +90,7 @@ def show_parts(console: Console, names: Sequence[str], parts: Iterable[list[list
             continue
         cells = [[_cell(value, name) for name, value in zip(names, row, strict=True)] for row in part]
         if header:
-            widths = fitted(_natural(names, cells), console.width)
+            widths = fitted(_natural(names, cells), console.width, [name in look.whole for name in names])
             if widths is not None:
                 widest = max((n for n, name in enumerate(names) if name not in look.numbers), default=0)
                 widths[widest] += console.width - sum(widths) - _GAP * (len(widths) - 1)
@@ -107,14 +110,17 @@ def _natural(names: Sequence[str], cells: Sequence[Sequence[Text]]) -> list[int]
     ]
 
 
-def fitted(natural: Sequence[int], width: int) -> list[int] | None:
-    """Widths that fit: the widest columns give way, and none below a few characters. None if that is not enough."""
+def fitted(natural: Sequence[int], width: int, whole: Sequence[bool]) -> list[int] | None:
+    """Widths that fit: the widest columns give way, none below a few characters, and those that stay whole not at all.
+
+    None if that is not enough.
+    """
     available = width - _GAP * (len(natural) - 1)
     if sum(natural) <= available:
         return list(natural)
     for cap in range(max(natural), _NARROWEST - 1, -1):
-        if sum(min(size, cap) for size in natural) <= available:
-            widths = [min(size, cap) for size in natural]
+        widths = [size if kept else min(size, cap) for size, kept in zip(natural, whole, strict=True)]
+        if sum(widths) <= available:
             spare = available - sum(widths)
             for place, size in enumerate(natural):
                 if spare and size > widths[place]:

@@ -119,6 +119,7 @@ class Renderer:
             wrap=answer.snippets or answer.wraps,
             bars=answer.bars,
             numbers=_numbers(answer.schema),
+            whole=_whole(answer.schema),
             marks=answer.snippets and console.color_system is None,
         )
         names = list(answer.shown or answer.schema.names)
@@ -233,6 +234,15 @@ def _numbers(schema: pa.Schema) -> frozenset[str]:
 
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     return frozenset(column.name for column in schema if any(test(column.type) for test in tests))
+
+
+def _whole(schema: pa.Schema) -> frozenset[str]:
+    """The columns of numbers, dates and times."""
+    import pyarrow as pa
+
+    return frozenset(
+        column.name for column in schema if pa.types.is_primitive(column.type) or pa.types.is_decimal(column.type)
+    )
 
 
 def _fact_lines(values: Any) -> Iterator[tuple[str, str]]:

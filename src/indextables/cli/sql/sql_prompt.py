@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from indextables.cli.errors import OK
 from indextables.cli.stop import STOP
+from indextables.core.errors import StatementError
+from indextables.core.sql_tokens import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,8 +59,8 @@ def prompt(run: Callable[[str], int], read: Callable[[str], str] = typed_line) -
             if not typed and line.strip().lower().rstrip(";") == "help":
                 sys.stderr.write(f"{help_text()}\n")
                 continue
-            ends = line.rstrip().endswith(";") or not line.strip()
             typed = f"{typed}\n{line}" if typed else line
+            ends = not line.strip() or (line.rstrip().endswith(";") and is_complete(typed))
             if ends:
                 if typed.strip():
                     remember(typed)
@@ -66,6 +68,17 @@ def prompt(run: Callable[[str], int], read: Callable[[str], str] = typed_line) -
                 typed = ""
             if STOP.signal:
                 return STOP.code
+
+
+def is_complete(typed: str) -> bool:
+    """Whether no quote and no comment is open at the end of what was typed."""
+    from indextables.sql.statement_cursor import STATEMENT
+
+    try:
+        split(typed, STATEMENT)
+    except StatementError:
+        return False
+    return True
 
 
 def one_line(typed: str) -> str:

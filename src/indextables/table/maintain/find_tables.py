@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from indextables.core.errors import IndexTablesError, TableNotFound
 from indextables.core.options import Options
 from indextables.log.log_paths import LOG_DIR
+from indextables.storage.local import local_store
 from indextables.storage.resolve import resolve
 from indextables.storage.store import Store
 from indextables.table.maintain.describe_table import Description, describe_table
@@ -38,14 +40,22 @@ class FoundTable:
 def find_tables(url: str, options: Mapping[str, Any] | None = None) -> Iterator[FoundTable]:
     """The tables at a place and below it, in the order of their keys. Tables inside of tables are not looked for.
 
-    Raises StorageError where the place cannot be listed.
+    Raises TableNotFound where the place is a directory that is not there, and StorageError where the place cannot be listed.
     """
     checked = Options(options)
     store = resolve(url, checked).open()
+    local = local_store(store)
+    if local is not None and not Path(local.root).is_dir():
+        raise TableNotFound(f"there is no directory {local.root}", url=url)
+    return _opened(store, checked)
+
+
+def _opened(store: Store, options: Options) -> Iterator[FoundTable]:
+    """Each table with its facts, as it is found."""
     for path in table_paths(store):
         place = f"{store.root.rstrip('/')}/{path}" if path else store.root
         try:
-            yield FoundTable(path, place, describe_table(open_table(place, options=checked)))
+            yield FoundTable(path, place, describe_table(open_table(place, options=options)))
         except TableNotFound:  # a log directory without a log, or a table that was dropped meanwhile
             continue
         except IndexTablesError as error:

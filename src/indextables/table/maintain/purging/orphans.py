@@ -89,6 +89,12 @@ def named_splits(at: LogAtVersion, without: frozenset[str] = frozenset()) -> Has
     for _ in range(_ROUNDS):
         try:
             return reachable_hashes(log, at.snapshot.table_id, without)
+        except CorruptLog as error:
+            raise CorruptLog(
+                f"{error}; it might name any split, so purge deletes none: FSCK REPAIR mends what can be mended, and what cannot "
+                "goes by itself when it is past the retention of the log",
+                **error.details,
+            ) from error
         except ObjectNotFound as error:
             gone = error
             logger.info("table %s: purge reads the log again: %s", log.url, error)
