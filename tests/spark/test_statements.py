@@ -5,10 +5,11 @@ A statement that changes its table runs on copies: the same table, once for each
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,7 +20,7 @@ from pyspark.sql import SparkSession
 
 import indextables
 from indextables import Table
-from indextables.spark import install
+from indextables.spark import install, tasks
 from indextables.spark.statements import each_executor, spark_table
 from indextables.sql.commands import Command
 from indextables.sql.grammar import parse_statement
@@ -380,6 +381,38 @@ def test_executors_merge_and_compact_what_is_large(
     compacted, _ = jobs(f"COMPACT INDEXTABLES '{place}'")
     assert (compacted["status"], compacted["num_files"]) == ("success", 3)
     assert Table.open(place).count() == 7
+
+
+def test_executors_purge_and_read_footers_of_what_is_large(
+    spark: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = asked(spark, f"DESCRIBE INDEXTABLES COMPONENT SIZES '{place}'")
+    orphans = [Path(place) / "splits" / f"split-{number}.split" for number in range(1_500)]
+    orphans[0].parent.mkdir(exist_ok=True)
+    for path in orphans:
+        path.write_bytes(b"orphan")
+        os.utime(path, (0, 0))
+    dry = asked(spark, f"PURGE INDEXTABLES '{place}' DRY RUN").to_pylist()
+    monkeypatch.setattr(spark_table, "PURGE_FILES", 1)
+    monkeypatch.setattr(spark_table, "FOOTER_FILES", 1)
+    calls: list[str] = []
+    run = tasks.run_on_executors
+
+    def counted(session: SparkSession, asked_for: Sequence[Any]) -> list[Any]:
+        calls.extend(call.func.__name__ for call in asked_for)
+        return run(session, asked_for)
+
+    monkeypatch.setattr(tasks, "run_on_executors", counted)
+    monkeypatch.setattr("indextables.table.inspect.component_sizes.SPLITS_AT_ONCE", 1)
+    monkeypatch.setattr("indextables.table.distributed.maintenance.SPLITS_AT_ONCE", 1)
+    assert asked(spark, f"DESCRIBE INDEXTABLES COMPONENT SIZES '{place}'").equals(here)
+    assert set(calls) == {"_components_of_packed"}
+    assert len(asked(spark, f"PURGE INDEXTABLES '{place}' DRY RUN")) == len(dry)
+    (purged,) = asked(spark, f"PURGE INDEXTABLES '{place}'").to_pylist()
+    assert (purged["status"], purged["orphaned_files_deleted"]) == ("success", 1_500)
+    assert calls.count("delete_batch") == 2
+    assert not any(path.exists() for path in orphans)
+    assert Table.open(place).count() == 6
 
 
 def test_figures_of_executors_are_rows_beside_the_drivers(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

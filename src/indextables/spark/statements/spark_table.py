@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
 
 from indextables.spark.maintenance.maintain import run_merge
 from indextables.spark.tasks import ExecutorWorkers
 from indextables.table import Table
-from indextables.table.distributed.maintenance import Checkpointed, compact_by
+from indextables.table.at_version import handle_of
+from indextables.table.distributed.maintenance import Checkpointed, compact_by, component_sizes_by
 from indextables.table.distributed.merge_job import Merged, begin_merge, merge_limits
+from indextables.table.distributed.purge_job import Purged, purge_by
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,6 +25,11 @@ MERGE_BYTES: Final = 1 << 30
 seconds to begin its tasks."""
 COMPACT_FILES: Final = 1_000_000
 """Files from which executors write the state: below, one process takes less time than Spark needs to begin."""
+PURGE_FILES: Final = 1_000_000
+"""Files from which executors read the log and delete what a purge finds: below, one process lists and deletes in about a minute,
+most of which it waits for the store."""
+FOOTER_FILES: Final = 20_000
+"""Files from which executors read footers: one process reads so many in about half a minute from a store."""
 
 
 class SparkTable(Table):
@@ -58,6 +68,26 @@ class SparkTable(Table):
         self.refresh()
         return done
 
+    def purge(
+        self,
+        older_than: float | str | timedelta | None = None,
+        log_retention: float | str | timedelta | None = None,
+        dry_run: bool = False,
+        progress: Watcher | None = None,
+    ) -> Purged:
+        """`Table.purge`, by executors if there are very many files."""
+        given = (older_than, log_retention)
+        if not self._pays(None, PURGE_FILES):
+            return super().purge(*given, dry_run, progress)
+        options = self._newest("purge").options
+        return purge_by(ExecutorWorkers(self.session), self.url, options, *given, dry_run=dry_run, progress=progress)
+
+    def component_sizes(self, where: str | None = None) -> pa.Table:
+        """`Table.component_sizes`, by executors if there are many files."""
+        if not self._pays(None, FOOTER_FILES):
+            return super().component_sizes(where)
+        return component_sizes_by(ExecutorWorkers(self.session), handle_of(self), where)
+
     def _pays(self, column: str | None, least: int) -> bool:
         """True if the live files are so many, or so large together, that executors are faster than this process."""
         files = self.refresh().files()
@@ -72,4 +102,4 @@ def open_in(session: SparkSession, url: str, options: Any) -> SparkTable:
     return table.in_session(session)
 
 
-__all__ = ["COMPACT_FILES", "MERGE_BYTES", "SparkTable", "open_in"]
+__all__ = ["COMPACT_FILES", "FOOTER_FILES", "MERGE_BYTES", "PURGE_FILES", "SparkTable", "open_in"]

@@ -12,5 +12,5 @@ write_job.py       `WriteJob`: rows built into splits by many processes, committ
 replace_job.py     a `WriteJob` that replaces a table, its columns included
 merge_job.py       `MergeJob`: merges built by many processes, committed by one
 purge_job.py       a purge whose deletes are made by workers of an engine
-maintenance.py     compaction and prewarming by workers of an engine
+maintenance.py     compaction, prewarming and sizes of components by workers of an engine
 """

@@ -1,18 +1,22 @@
-"""Compaction and prewarming by workers of an engine: what the driver calls, and what tasks run."""
+"""Compaction, prewarming and sizes of components by workers of an engine: what the driver calls, and what tasks run."""
 
 from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+import pyarrow as pa
 
 from indextables.core import options as opt
 from indextables.core.options import Options
 from indextables.core.runtime.threads import Workers
 from indextables.log.state.checkpoint import Checkpointed, compacted_checkpoint
 from indextables.split.cache.index_cache import Prewarmed
-from indextables.table.distributed.task_packing import packed, unpacked
+from indextables.table.distributed.task_packing import packed, packed_slices, unpacked
 from indextables.table.handle import TableHandle
+from indextables.table.inspect.component_sizes import SPLITS_AT_ONCE, components_of, together
 from indextables.table.open_log import open_log
 from indextables.table.open_table import open_table_of, pin_version
 from indextables.table.read.prewarm import prewarm_files
@@ -23,6 +27,18 @@ from indextables.table.read.request import make_request, plan_read
 def compact_by(workers: Workers, url: str, options: Options) -> Checkpointed:
     """Write the table's compacted state, with `workers` decoding the old manifests and encoding the new ones."""
     return compacted_checkpoint(open_table_of(open_log(url, options, workers)))
+
+
+def component_sizes_by(workers: Workers, handle: TableHandle, where: str | None = None) -> pa.Table:
+    """`Table.component_sizes` of a version, with `workers` reading the footers."""
+    files = plan_read(handle, make_request(handle, "reading", columns=(), where=where)).files
+    head, starts = handle.without_files(), range(0, files.num_rows, SPLITS_AT_ONCE)
+    parts = packed_slices(files, [min(SPLITS_AT_ONCE, files.num_rows - start) for start in starts])
+    return together(workers.together([partial(_components_of_packed, head, part) for part in parts]))
+
+
+def _components_of_packed(head: TableHandle, files: bytes) -> pa.Table:
+    return components_of(head, unpacked(files))
 
 
 @dataclass(frozen=True)
@@ -55,4 +71,4 @@ def plan_prewarm(
     return PrewarmTask(handle.without_files(), packed(files), choice) if files.num_rows else None
 
 
-__all__ = ["Checkpointed", "PrewarmTask", "Prewarmed", "compact_by", "plan_prewarm"]
+__all__ = ["Checkpointed", "PrewarmTask", "Prewarmed", "compact_by", "component_sizes_by", "plan_prewarm"]

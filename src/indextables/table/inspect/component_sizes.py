@@ -6,7 +6,7 @@ size of the split. An index file holds all columns, so that `field_name` is null
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
 
@@ -41,20 +41,27 @@ _TYPES: Final = {
     "store": "store",
 }
 """The type of an index file by the ending of its name. `meta.json` and what later releases of Tantivy may add are `meta`."""
-_AT_ONCE: Final = 1_000
+SPLITS_AT_ONCE: Final = 1_000
 """Splits whose footers are asked for together: enough for every thread, and few enough to hold their calls in memory."""
 
 
 def component_sizes(handle: TableHandle, request: ReadRequest) -> pa.Table:
     """The components of the splits that may hold rows of the request, split by split in the order of the files."""
     files = plan_read(handle, request).files
-    tables = [empty_table(COMPONENTS)]
-    for start in range(0, files.num_rows, _AT_ONCE):
-        some = files.slice(start, _AT_ONCE)
-        pairs = zip(split_entries(some), split_readers(handle, some), strict=True)
-        calls = [partial(_components, entry, split) for entry, split in pairs]
-        tables += handle.log.workers.together(calls, limit=reading_threads(handle))
-    return pa.concat_tables(tables).combine_chunks()
+    starts = range(0, files.num_rows, SPLITS_AT_ONCE)
+    return together(components_of(handle, files.slice(start, SPLITS_AT_ONCE)) for start in starts)
+
+
+def components_of(handle: TableHandle, files: pa.Table) -> pa.Table:
+    """The components of some splits, given by the log's entries of them. The handle need not have any files."""
+    pairs = zip(split_entries(files), split_readers(handle, files), strict=True)
+    calls = [partial(_components, entry, split) for entry, split in pairs]
+    return together(handle.log.workers.together(calls, limit=reading_threads(handle)))
+
+
+def together(parts: Iterable[pa.Table]) -> pa.Table:
+    """Components of several splits as one table."""
+    return pa.concat_tables([empty_table(COMPONENTS), *parts]).combine_chunks()
 
 
 def _components(entry: SplitEntry, split: SplitReader) -> pa.Table:
@@ -82,4 +89,4 @@ def _sizes(footer: Footer, split_size: int | None) -> Iterator[tuple[str, int, s
         yield "footer", split_size - ends, "footer"
 
 
-__all__ = ["component_sizes"]
+__all__ = ["SPLITS_AT_ONCE", "component_sizes", "components_of", "together"]

@@ -106,7 +106,10 @@ def _taken_back(restored: TableHandle, done: Committed) -> str:
             undo = commit(newest, Change(removes=tuple(sorted(live))), operation=_OPERATION)
         except FilesChanged:
             continue
-        return f"version {undo.snapshot.version} removes what came back, and keeps what others wrote since"
+        return (
+            f"version {undo.snapshot.version} removes what came back, and keeps what others wrote since; what the restore "
+            f"removed is in version {before.version}"
+        )
     raise _unknown(restored, done, "others went on to remove what came back")
 
 
