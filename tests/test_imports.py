@@ -104,7 +104,20 @@ def test_no_question_loads_pandas(rows: Path, question: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["assert table.checkpoint().written", "assert table.restore(version=1).files_removed == 2"]
+    "verb",
+    [
+        "assert table.checkpoint().written",
+        "assert table.restore(version=1).files_removed == 2",
+        "assert table.purge().status == 'no_action'",
+        "assert table.fsck().num_rows == 0",
+        "assert table.describe().num_rows",
+        "assert table.state().num_rows",
+        "assert table.skips().num_rows == 0",
+        "assert table.truncate_time_travel().status",
+        "assert table.component_sizes().num_rows",
+        "assert table.log_actions().num_rows",
+        "assert table.files().num_rows == 3",
+    ],
 )
 def test_commits_and_states_load_no_pandas(rows: Path, tmp_path: Path, verb: str) -> None:
     shutil.copytree(rows, tmp_path / "copy")

@@ -56,3 +56,9 @@ def _restore_as_planned() -> list[Patch]:
         return RestoredFiles([path for path in now.removes if path in known], now.adds)
 
     return [mock.patch.object(conflicts_module, "restored_files", first_plan)]
+
+
+@planted(46, "target-not-kept", "restored_and_purged", "data-gone", "snatched")
+def _target_not_kept() -> list[Patch]:
+    """A restore does not look whether its target is still there after the commit: a purge may have taken the files."""
+    return [mock.patch.object(restore_module, "check_target_kept")]

@@ -611,3 +611,31 @@ def restores(seed: int, cut: Cut) -> Simulation:
     sim.add(Cleaner, "C", operations=3)
     sim.add(Reader, "R", operations=2)
     return sim
+
+
+@scenario
+def restored_and_purged(seed: int, cut: Cut) -> Simulation:
+    """Old versions are restored while others clean them up and purge what they named."""
+    weather = replace(
+        PURGING,
+        mutations=0.06,
+        reads=0.01,
+        deaths=0.003,
+        freezes=0.01,
+        late_answers=0.1,
+        jumps_rate=0.08,
+        jumps=(MINUTE, 31 * MINUTE, 61 * MINUTE, 13 * HOUR),
+    )
+    sim = Simulation(seed, cut, weather, retention=pick(seed, "retention", HOUR, 30 * HOUR, 3 * DAY))
+    sim.base(4, checkpoints_at=(2,), every=pick(seed, "every", HOUR, 13 * HOUR))
+    sim.pass_time(pick(seed, "idle", 0, DAY, 4 * DAY))
+    sim.add(Restorer, "Z", operations=5)
+    sim.add(Restorer, "Y", operations=3)
+    sim.add(Writer, "A", operations=5, kinds=("append", "overwrite", "replace", "merge", "remove"), dawdle=0.3)
+    sim.add(Checkpointer, "K", operations=3, alone=True)
+    sim.add(Cleaner, "C", operations=3, alone=True)
+    sim.add(Purger, "P", operations=5, alone=True)
+    sim.add(Purger, "Q", operations=3, alone=True)
+    if chance(seed, "truncator") < 0.3:
+        sim.add(TimeTruncator, "T", operations=1)
+    return sim

@@ -17,7 +17,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.core.arrow_values import table_of_rows
+from indextables.core.arrow_values import array_of, table_of_rows
 from indextables.core.errors import ChangesGone, CorruptLog, TableNotFound, VersionNotFound
 from indextables.log.actions import RemoveAction
 from indextables.log.codec import to_json_object
@@ -161,7 +161,7 @@ def _difference(at: LogAtVersion, since: int) -> Changes:
             gone.column("dataChange"),
             gone.column("partitionValues"),
             gone.column("size"),
-            pa.array([snapshot.version] * gone.num_rows, pa.int64()),
+            array_of([snapshot.version] * gone.num_rows, pa.int64()),
         ],
         schema=REMOVES_SCHEMA,
     )

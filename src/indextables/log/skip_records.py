@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of
 from indextables.log.actions import SkipAction
 from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change
@@ -63,4 +64,4 @@ def without_cooldown(files: pa.Table, snapshot: Snapshot, now_ms: int, operation
     resting = in_cooldown(snapshot, now_ms, operation)
     if not resting:
         return files
-    return files.filter(pc.invert(pc.is_in(files.column("path"), value_set=pa.array(resting, pa.string()))))
+    return files.filter(pc.invert(pc.is_in(files.column("path"), value_set=array_of(list(resting), pa.string()))))

@@ -8,6 +8,8 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
+from indextables.core.arrow_values import array_of
+
 Severity = Literal["error", "warning"]
 """An `error` loses rows, doubles rows, or stops readers or writers of the newest version. Everything else is a `warning`."""
 
@@ -47,4 +49,4 @@ def findings_table(findings: Iterable[Finding]) -> pa.Table:
     """The findings as rows: errors first, then by path."""
     rows = sorted(set(findings), key=lambda found: (found.severity, found.path, found.kind, found.message))
     columns = [[getattr(found, name) for found in rows] for name in FINDINGS_SCHEMA.names]
-    return pa.table([pa.array(column, pa.string()) for column in columns], schema=FINDINGS_SCHEMA)
+    return pa.table([array_of(column, pa.string()) for column in columns], schema=FINDINGS_SCHEMA)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import scalar_of
 from indextables.core.errors import CorruptLog, PredicateError
 from indextables.core.predicate import Predicate, columns_of, evaluate, to_sql
 from indextables.core.values import column_from_text, is_text
@@ -34,7 +35,9 @@ def files_in_partitions(
 
 
 def _values(files: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
-    texts = pc.map_lookup(files.column("partitionValues").combine_chunks(), name, "last").cast(pa.string())
+    texts = pc.map_lookup(files.column("partitionValues").combine_chunks(), scalar_of(name, pa.string()), "last").cast(
+        pa.string()
+    )
     if not is_text(kind):
         texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     values = column_from_text(texts, kind)

@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of_numbers
 from indextables.core.bound_texts import bound_text
 from indextables.core.errors import SchemaError
 from indextables.core.values import to_text
@@ -163,7 +164,7 @@ class Spool:
             yield values[0], rows
             return
         order = np.argsort(numbers, kind="stable")
-        ordered = rows.take(pa.array(order))
+        ordered = rows.take(array_of_numbers(order))
         borders = np.flatnonzero(np.diff(numbers[order])) + 1
         starts = np.concatenate(([0], borders, [len(order)]))
         for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):

@@ -24,6 +24,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of
 from indextables.core.batches import pieces
 from indextables.core.errors import SchemaError
 from indextables.core.types import spark_type
@@ -47,7 +48,7 @@ def rows_in(data: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 def check_columns(given: pa.Schema, schema: pa.Schema) -> None:
     """Raise SchemaError unless data of the schema `given` can be rows of `schema`, whatever its values are."""
-    nothing = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in given], schema=given)
+    nothing = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in given], schema=given)
     _fitted(nothing, _places(given, schema), schema)
 
 
@@ -197,7 +198,7 @@ def _opened(lists: Any) -> tuple[pa.Array, pa.Array, pa.Array | None]:
     """
     lengths = pc.fill_null(pc.list_value_length(lists).cast(pa.int64()), 0)
     ends = pc.cumulative_sum(lengths).cast(pa.int32())
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    offsets = pa.concat_arrays([array_of([0], pa.int32()), ends])
     return offsets, lists.flatten(), lists.is_null() if lists.null_count else None
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core import options as opt
+from indextables.core.arrow_values import array_of
 from indextables.table.distributed.read_tasks import ReadRequest, ReadTask, make_job, packed
 from indextables.table.handle import TableHandle
 from indextables.table.open_table import same_table
@@ -130,7 +131,7 @@ def _groups(plan: ReadPlan) -> pa.Table:
     assert groups is not None
     if not groups.keys and all(metric.function == "count" and metric.column is None for metric in groups.metrics):
         rows = count(handle, request)
-        return pa.table([pa.array([rows], metric.type) for metric in groups.metrics], schema=groups.schema)
+        return pa.table([array_of([rows], metric.type) for metric in groups.metrics], schema=groups.schema)
     return aggregate(handle, request)
 
 

@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.core import options as opt
+from indextables.core.arrow_values import array_of
 from indextables.table.distributed.column_facts import partition_keys
 from indextables.table.distributed.read_tasks import ReadRequest, TaskPlan, make_job
 from indextables.table.distributed.task_packing import packed_slices
@@ -48,9 +49,9 @@ def plan_partitions(handle: TableHandle, request: ReadRequest, *, one_each: bool
     sizes = files.column("size").to_pylist()
     fixed = handle.options[opt.READ_SPLITS_PER_TASK]
     tasks = [task for rows in groups.values() for task in ([rows] if one_each else _divided(rows, sizes, fixed))]
-    ordered = files.take(pa.array([row for task in tasks for row in task], pa.int64()))
+    ordered = files.take(array_of([row for task in tasks for row in task], pa.int64()))
     plan = TaskPlan(make_job(handle, request), packed_slices(ordered, [len(task) for task in tasks]), files)
-    return PartitionedPlan(plan, keys.take(pa.array([task[0] for task in tasks], pa.int64())))
+    return PartitionedPlan(plan, keys.take(array_of([task[0] for task in tasks], pa.int64())))
 
 
 def _divided(rows: Sequence[int], sizes: Sequence[int], fixed: int) -> list[list[int]]:

@@ -8,6 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import scalar_of
 from indextables.core.errors import ChangesGone
 from indextables.log.file_entries import FILE_SCHEMA
 from indextables.log.history import HISTORY_SCHEMA, read_changes, read_history
@@ -76,7 +77,7 @@ def _change_rows(handle: TableHandle) -> pa.Table:
     added = pa.table(
         [
             adds.column("addedAtVersion"),
-            pa.repeat("add", adds.num_rows),
+            pa.repeat(scalar_of("add", pa.string()), adds.num_rows),
             *(adds.column(name) for name in ("path", "partitionValues", "size", "numRecords")),
         ],
         names=_CHANGES.names,
@@ -84,7 +85,7 @@ def _change_rows(handle: TableHandle) -> pa.Table:
     removed = pa.table(
         [
             removes.column("removedAtVersion"),
-            pa.repeat("remove", removes.num_rows),
+            pa.repeat(scalar_of("remove", pa.string()), removes.num_rows),
             *(removes.column(name) for name in ("path", "partitionValues", "size")),
             pa.nulls(removes.num_rows, pa.int64()),
         ],

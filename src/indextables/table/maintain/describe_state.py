@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of
 from indextables.log.state.live_files import StateFiles
 from indextables.log.state.write import needs_compaction
 from indextables.table.handle import TableHandle
@@ -47,7 +48,12 @@ def describe_state(handle: TableHandle) -> pa.Table:
             "createdAt": _time(snapshot.timestamp),
             "protocolVersion": snapshot.protocol.min_reader_version,
         }
-    return pa.table({"property": list(rows), "value": [str(value) for value in rows.values()]})
+    return pa.table(
+        {
+            "property": array_of(list(rows), pa.string()),
+            "value": array_of([str(value) for value in rows.values()], pa.string()),
+        }
+    )
 
 
 def _time(milliseconds: int) -> str:

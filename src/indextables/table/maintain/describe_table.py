@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of
 from indextables.core.schema_text import type_text
 from indextables.log.actions import SCHEMA_KEY
 from indextables.log.listing import list_versions
@@ -55,7 +56,7 @@ class Description:
             required = "" if column.nullable else " not null"
             rows.append((f"column.{column.name}", f"{column.type}{required}, {column.index}"))
         schema = pa.schema([pa.field("property", pa.string(), nullable=False), pa.field("value", pa.string())])
-        return pa.table([[name for name, _ in rows], [value for _, value in rows]], schema=schema)
+        return pa.table([array_of([row[place] for row in rows], pa.string()) for place in (0, 1)], schema=schema)
 
 
 def describe_table(handle: TableHandle) -> Description:

@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import scalar_of
 from indextables.core.values import column_from_text, is_text
 from indextables.table.handle import TableHandle
 
@@ -60,7 +61,7 @@ def _facts(handle: TableHandle, files: pa.Table) -> list[pa.ChunkedArray | pa.Ar
     times = files.column("modificationTime")
     known = not handle.snapshot.state_committed  # another implementation's states say nothing true of versions
     return [
-        pa.repeat(1, files.num_rows),
+        pa.repeat(scalar_of(1, pa.int64()), files.num_rows),
         files.column("numRecords"),
         files.column("size"),
         times,
@@ -70,7 +71,9 @@ def _facts(handle: TableHandle, files: pa.Table) -> list[pa.ChunkedArray | pa.Ar
 
 
 def _typed(files: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
-    texts = pc.map_lookup(files.column("partitionValues").combine_chunks(), name, "last").cast(pa.string())
+    texts = pc.map_lookup(files.column("partitionValues").combine_chunks(), scalar_of(name, pa.string()), "last").cast(
+        pa.string()
+    )
     return texts if is_text(kind) else column_from_text(texts, kind)
 
 

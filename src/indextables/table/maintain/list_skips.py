@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from indextables.core.arrow_values import table_of_rows
 from indextables.log.snapshot import Snapshot
 
 SKIPS_SCHEMA = pa.schema(
@@ -37,4 +38,4 @@ def skips_table(snapshot: Snapshot, now_ms: int) -> pa.Table:
         }
         for skip in sorted(snapshot.skips, key=lambda skip: (skip.path, skip.skip_timestamp))
     ]
-    return pa.Table.from_pylist(rows, SKIPS_SCHEMA)
+    return table_of_rows(rows, SKIPS_SCHEMA)

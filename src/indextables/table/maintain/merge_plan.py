@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core import options as opt
+from indextables.core.arrow_values import array_of
 from indextables.core.errors import OptionError
 from indextables.core.options import Options
 from indextables.table.arguments import whole_number
@@ -117,7 +118,7 @@ def _planned(
     ]
     chosen.sort(key=lambda item: item[0][0])
     return [
-        Group(dict(zip(partition_columns, texts, strict=True)), small.take(pa.array(group)))
+        Group(dict(zip(partition_columns, texts, strict=True)), small.take(array_of(group, pa.int64())))
         for group, texts in chosen[: limits.max_results]
     ]
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core import options as opt
+from indextables.core.arrow_values import array_of
 from indextables.core.errors import CorruptLog
 from indextables.log.snapshot_files import open_again
 from indextables.log.state.checkpoint import compacted_checkpoint
@@ -85,7 +86,7 @@ class Optimized:
         """The steps as rows: `step`, `reason`, `status`, `before`, `after`, `duration_ms`, `message`."""
         columns = [[getattr(step, name) for step in self.steps] for name in STEPS_SCHEMA.names]
         return pa.table(
-            [pa.array(column, field.type) for column, field in zip(columns, STEPS_SCHEMA, strict=True)], STEPS_SCHEMA
+            [array_of(column, field.type) for column, field in zip(columns, STEPS_SCHEMA, strict=True)], STEPS_SCHEMA
         )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of
 from indextables.core.errors import ObjectNotFound, SplitError
 from indextables.core.predicate import TRUE
 from indextables.log.file_entries import FILE_SCHEMA, files_table
@@ -97,7 +98,7 @@ def _newest_first(handle: TableHandle) -> Iterator[pa.Table]:
 def _live_files(handle: TableHandle, shown: set[str], through: int | None) -> Iterator[pa.Table]:
     """The live files that were not shown, one at a time, the newest first; only those added up to version `through`."""
     files = handle.files()
-    keep = pc.invert(pc.is_in(files.column("path"), value_set=pa.array(sorted(shown), pa.string())))
+    keep = pc.invert(pc.is_in(files.column("path"), value_set=array_of(sorted(shown), pa.string())))
     if through is not None:
         keep = pc.and_(keep, pc.less_equal(files.column("addedAtVersion"), through))
     files = files.filter(keep)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.arrow_values import array_of, array_of_numbers
 from indextables.log.log_paths import LOG_DIR, inner_table
 from indextables.log.reachability import Hashes, hashes
 from indextables.log.table_log import TableLog
@@ -64,7 +65,7 @@ class DataFiles:
     def only(self, wanted: npt.NDArray[np.bool_]) -> DataFiles:
         """The splits for which `wanted` is true."""
         return replace(
-            self, keys=self.keys.filter(pa.array(wanted)), hashes=self.hashes[wanted], sizes=self.sizes[wanted]
+            self, keys=self.keys.filter(array_of_numbers(wanted)), hashes=self.hashes[wanted], sizes=self.sizes[wanted]
         )
 
 
@@ -83,7 +84,7 @@ class _Packer:
             self.pack()
 
     def pack(self) -> None:
-        self.packed.append((pa.array(self.keys, pa.string()), hashes(self.keys), np.array(self.sizes, np.int64)))
+        self.packed.append((array_of(self.keys, pa.string()), hashes(self.keys), np.array(self.sizes, np.int64)))
         self.keys, self.sizes = [], []
 
     def finish(self, repaired_log: str | None) -> DataFiles:
