@@ -1,15 +1,17 @@
 """An S3 server for benchmarks: objects in memory, listed in the time of their page, however many there are.
 
 The servers that tests use look at every object for every page of a listing, so that a listing of a million objects would measure
-the server. This one knows what stores and their clients need: GET, HEAD, PUT (also if nothing is there), DELETE, listings, and
-deletes of many objects. It checks no signatures, listens on 127.0.0.1 only, and ends with its process.
+the server. This one knows what stores and their clients need: GET, HEAD, PUT (also if nothing is there), DELETE, uploads in
+parts, listings, and deletes of many objects. It checks no signatures, listens on 127.0.0.1 only, and ends with its process.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import sys
 import time
+import uuid
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -46,6 +48,8 @@ class Objects:
 
     found: dict[str, Stored] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
+    uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    """Parts of objects that are uploaded in parts, by upload and number."""
     lock: Lock = field(default_factory=Lock)
 
     def put(self, key: str, stored: Stored, *, only_new: bool) -> bool:
@@ -113,9 +117,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._give(self._asked()[0], with_body=False)
 
     def do_PUT(self) -> None:
-        key, _ = self._asked()
+        key, asked = self._asked()
         stored = Stored(self._body(), time.time())
-        if not key or self.objects.put(key, stored, only_new=self.headers.get("If-None-Match") == "*"):
+        if "uploadId" in asked:
+            self.objects.uploads[asked["uploadId"][0]][int(asked["partNumber"][0])] = stored.data
+            self._answer(200, b"", {"ETag": stored.etag})
+        elif not key or self.objects.put(key, stored, only_new=self.headers.get("If-None-Match") == "*"):
             self._answer(200, b"", {"ETag": stored.etag})
         else:
             self._answer(412, b"<Error><Code>PreconditionFailed</Code><Message>it is there</Message></Error>")
@@ -125,7 +132,19 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(204)
 
     def do_POST(self) -> None:
+        key, asked = self._asked()
         body = self._body()
+        if "uploads" in asked:
+            upload = uuid.uuid4().hex
+            self.objects.uploads[upload] = {}
+            self._answer(200, f"<Result><UploadId>{upload}</UploadId></Result>".encode())
+            return
+        if "uploadId" in asked:
+            parts = self.objects.uploads.pop(asked["uploadId"][0])
+            stored = Stored(b"".join(parts[number] for number in sorted(parts)), time.time())
+            self.objects.put(key, stored, only_new=False)
+            self._answer(200, f"<Result><ETag>{escape(stored.etag)}</ETag></Result>".encode())
+            return
         keys = [unescape(key.decode(), {"&quot;": '"', "&apos;": "'"}) for key in _KEY.findall(body)]
         self.objects.delete(keys)
         gone = "".join(f"<Deleted><Key>{escape(key)}</Key></Deleted>" for key in keys)
@@ -193,6 +212,11 @@ def _entry(key: str, stored: Stored) -> str:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that went away in the middle of an answer, as clients do that have seen enough."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def start(objects: Objects) -> tuple[_Server, str]:

@@ -26,6 +26,8 @@ VERSIONS = {DELTA: "deltalake"}
 _BUCKET = "purge"
 _ORPHANS = 10
 """One file of so many is an orphan, as in 100,000 among 1,000,000."""
+_COMMITTED = 10_000
+"""Files that a commit of ours adds."""
 _OLD_DAYS = 60
 """The age of all files in days: older than every retention."""
 
@@ -128,7 +130,9 @@ def _create_ours(endpoint: str, place: str, live: list[str]) -> None:
     from indextables import AddAction, Table
 
     table = Table.create(f"s3://{_BUCKET}/{place}", pa.schema([("id", pa.int64())]), options=_options(endpoint))
-    table.commit_files(AddAction(path, {}, size=4, modification_time=1, num_records=1) for path in live)
+    for first in range(0, len(live), _COMMITTED):
+        some = live[first : first + _COMMITTED]
+        table.commit_files(AddAction(path, {}, size=4, modification_time=1, num_records=1) for path in some)
     table.checkpoint()
 
 
