@@ -6,6 +6,8 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 from unittest import mock
 
+import msgspec
+
 import indextables.log.cleanup as cleanup_module
 import indextables.log.reachability as reachability_module
 import indextables.log.state.checkpoint as checkpoint_module
@@ -121,7 +123,7 @@ def _states_aged_from_creation() -> list[Patch]:
         def __getitem__(self, number: int) -> list[ObjectMeta]:
             before = max((each for each in self if each < number), default=number)
             stamp = min(meta.last_modified_ms for meta in self.get(before, []))
-            return [replace(meta, last_modified_ms=stamp) for meta in self.get(number, [])]
+            return [msgspec.structs.replace(meta, last_modified_ms=stamp) for meta in self.get(number, [])]
 
     class Misdated(Listing):
         @property

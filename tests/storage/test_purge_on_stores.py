@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from indextables import Table
@@ -36,7 +36,7 @@ def later(store: Store, days: int = 20) -> Any:
     def head(key: str) -> ObjectMeta:
         found = store.head(key)
         moved = found.last_modified_ms + days * 86_400_000
-        return replace(found, last_modified_ms=moved) if key == PROBE else found
+        return msgspec.structs.replace(found, last_modified_ms=moved) if key == PROBE else found
 
     return Hooked(store, head=head)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from indextables.core.errors import StorageError
@@ -135,7 +135,7 @@ class Below:
         raise AssertionError(f"nobody deletes {keys}")
 
     def _meta(self, meta: ObjectMeta) -> ObjectMeta:
-        return replace(meta, key=meta.key.removeprefix(self._below))
+        return msgspec.structs.replace(meta, key=meta.key.removeprefix(self._below))
 
 
 NEW = "_transaction_log_repaired"

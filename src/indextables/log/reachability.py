@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from indextables.core.distinct import distinct
 from indextables.core.errors import LogReadTimeout, ObjectNotFound
 from indextables.log.actions import Actions
 from indextables.log.json_checkpoint import NotThisTable, read_checkpoint
@@ -95,7 +96,7 @@ def reachable_hashes(log: TableLog, table_id: str, without: Container[str] = ())
     and stays. A key that is named never seems not to be.
     """
     found = list(_each_list_of_keys(log, hashes, table_id, without))
-    return np.unique(np.concatenate([np.empty(0, np.uint64), *found]))
+    return distinct(np.concatenate([np.empty(0, np.uint64), *found]))
 
 
 def hashes(keys: Iterable[str]) -> Hashes:

@@ -12,6 +12,7 @@ open_file.py          a file of a local disk that is kept open
 durable.py            files that are whole or absent, and durable once written
 walk.py               a directory tree listed in the order of keys
 remote.py             everything else, by obstore
+page_ahead.py         pages of a long listing, fetched while the page before is used
 clients.py            obstore's clients, one for each bucket and configuration
 retrying.py           repeats requests that may be repeated, and counts all of them
 testing/              stores for tests

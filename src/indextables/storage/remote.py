@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import obstore
@@ -25,6 +26,7 @@ from indextables.core.errors import InvalidKey, ObjectNotFound, StorageError, St
 from indextables.core.runtime.process_state import NativeRuntime
 from indextables.storage.error_translation import Verb, translate
 from indextables.storage.object_keys import check_key, check_prefix, check_range, joined
+from indextables.storage.page_ahead import pages_ahead
 from indextables.storage.store import ObjectMeta, StoredObject
 
 if TYPE_CHECKING:
@@ -151,7 +153,7 @@ class ObstoreStore:
                 offset=self._offset(wanted, directory, self._base + after if after > prefix else "") or None,
                 chunk_size=_PAGE,
             )
-            for page in pages:
+            for page in pages_ahead(partial(next, iter(pages), None), _PAGE):
                 for item in page:
                     if item["path"].startswith(wanted):
                         meta = self._meta(item)

@@ -8,8 +8,9 @@ So the verbs of this package read a log that was moved aside, and write a log th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
+
+import msgspec
 
 from indextables.core.errors import StorageError
 from indextables.log.log_paths import LOG_DIR
@@ -41,7 +42,7 @@ class LogElsewhere:
         """See `Store.get`."""
         store, name = self._place(key)
         found = store.get(name)
-        return StoredObject(found.data, replace(found.meta, key=key))
+        return StoredObject(found.data, msgspec.structs.replace(found.meta, key=key))
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
         """See `Store.get_range`."""
@@ -56,7 +57,7 @@ class LogElsewhere:
     def head(self, key: str) -> ObjectMeta:
         """See `Store.head`."""
         store, name = self._place(key)
-        return replace(store.head(name), key=key)
+        return msgspec.structs.replace(store.head(name), key=key)
 
     def create(self, key: str, data: bytes) -> None:
         """See `Store.create`."""
@@ -74,7 +75,7 @@ class LogElsewhere:
             return self.inner.list(prefix, after)
         name = after.removeprefix(_INSIDE) if after and after.startswith(_INSIDE) else None
         found = self._log.list(prefix.removeprefix(_INSIDE), name)
-        return (replace(meta, key=_INSIDE + meta.key) for meta in found)
+        return (msgspec.structs.replace(meta, key=_INSIDE + meta.key) for meta in found)
 
     def delete(self, keys: Sequence[str]) -> dict[str, StorageError]:
         """See `Store.delete`. Nothing is deleted: neither a damaged log nor the data beside it is anybody's to delete."""

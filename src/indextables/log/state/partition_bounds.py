@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.arrow_values import numpy_of, scalar_of
+from indextables.core.distinct import distinct_codes
 from indextables.core.values import column_from_text, is_text
 from indextables.log.avro.shared_columns import integers
 from indextables.log.state.model import Bounds
@@ -75,7 +76,7 @@ def partition_order(files: pa.Table, schema: pa.Schema, columns: Sequence[str]) 
         encoded = partition_texts(files, column).dictionary_encode(null_encoding="encode")
         ranks = _ranks(encoded.dictionary, type_of(schema, column))
         if most * len(ranks) >= 1 << 62:
-            codes = np.unique(codes, return_inverse=True)[1]
+            codes = distinct_codes(codes)[1]
             most = int(codes.max()) + 1
         codes, most = codes * len(ranks) + ranks[numpy_of(encoded.indices)], most * len(ranks)
     order = np.argsort(_narrow(codes), kind="stable")

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.arrow_values import array_of_numbers, numpy_of, scalar_of
+from indextables.core.distinct import distinct_codes
 from indextables.split.aggregate.arrow_groups import grouped, sorted_by
 
 Codes = npt.NDArray[np.int64]
@@ -129,8 +130,8 @@ def _encoded(values: Any) -> tuple[Codes, pa.Array]:
 def _without_gaps(codes: Codes, cells: int) -> tuple[Codes, Codes]:
     """Numbers without gaps in place of numbers below `cells`, and the number that each stands for."""
     if cells > _MOST_CELLS:
-        used, numbers = np.unique(codes, return_inverse=True)
-        return numbers.reshape(-1).astype(np.int64), used
+        used, numbers = distinct_codes(codes)
+        return numbers, used
     used = np.flatnonzero(np.bincount(codes, minlength=cells))
     if len(used) == cells:
         return codes, used

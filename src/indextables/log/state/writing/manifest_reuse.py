@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.arrow_values import array_of, numpy_of
+from indextables.core.distinct import distinct
 from indextables.core.types import spark_json_to_arrow
 from indextables.core.values import column_from_text, is_text
 from indextables.log.state.load_manifest import load_manifest
@@ -149,7 +150,7 @@ class _Plan:
             low, high, added = ranks[:count], ranks[count : 2 * count], ranks[2 * count :]
             if any(None in pair for pair in bounds):
                 staying[:] = False  # what is in such a manifest may belong anywhere
-        for value in np.unique(added).tolist():
+        for value in distinct(added).tolist():
             staying &= (value < low) | (value > high)
         plan = cls(low, high, entries, added, most, bool(columns), staying)
         plan.rewrite(np.flatnonzero(~staying).tolist())

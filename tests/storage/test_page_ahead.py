@@ -1,0 +1,88 @@
+"""Pages of a listing that a thread fetches: the same pages, the same errors, and no thread that stays."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forked import in_child
+from indextables.core.errors import StoreUnavailable
+from indextables.storage.page_ahead import pages_ahead
+
+FULL = 3
+
+
+def fetching(pages: list[list[int]], fails: bool = False) -> Callable[[], list[int] | None]:
+    left: Iterator[list[int]] = iter(pages)
+
+    def fetch() -> list[int] | None:
+        page = next(left, None)
+        if page is None and fails:
+            raise StoreUnavailable("no answer")
+        return page
+
+    return fetch
+
+
+def listing_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "indextables-listing"]
+
+
+@given(st.lists(st.lists(st.integers(), min_size=1, max_size=FULL), max_size=8), st.booleans())
+def test_the_same_pages_and_errors(pages: list[list[int]], fails: bool) -> None:
+    found = []
+    try:
+        found.extend(pages_ahead(fetching(pages, fails), FULL))
+    except StoreUnavailable:
+        assert fails
+    else:
+        assert not fails
+    assert found == pages
+
+
+def test_a_short_listing_begins_no_thread() -> None:
+    pages = pages_ahead(fetching([[1, 2], [3]]), FULL)
+    assert next(pages) == [1, 2]
+    assert not listing_threads()
+    assert list(pages) == [[3]]
+    assert not listing_threads()
+
+
+def test_the_next_pages_are_fetched_meanwhile_but_not_all_of_them() -> None:
+    fetched = []
+
+    def fetch() -> list[int]:
+        fetched.append(len(fetched))
+        return [1] * FULL
+
+    pages = pages_ahead(fetch, FULL)
+    next(pages)
+    next(pages)
+    deadline = time.monotonic() + 10
+    while len(fetched) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert 4 <= len(fetched) <= 6
+    pages.close()
+    deadline = time.monotonic() + 10
+    while listing_threads() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not listing_threads(), "a listing that is given up leaves no thread behind"
+
+
+def test_a_forked_child_does_not_wait_for_a_thread_that_it_does_not_have() -> None:
+    pages = pages_ahead(fetching([[1] * FULL] * 9), FULL)
+    next(pages)
+    next(pages)
+
+    def child() -> str:
+        with pytest.raises(RuntimeError, match="a listing cannot go on in a forked process"):
+            list(pages)
+        return "refused"
+
+    assert in_child(child) == "refused"
+    assert len(list(pages)) == 7
