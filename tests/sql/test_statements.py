@@ -267,6 +267,14 @@ def test_a_property_that_would_have_no_effect(logs: Table, name: str, says: str)
     assert logs.refresh().version == before
 
 
+def test_a_property_that_is_given_twice(logs: Table) -> None:
+    with pytest.raises(OptionError, match="property 'spark.indextables.safetyAge.hours' is given twice"):
+        indextables.sql(
+            "ALTER INDEXTABLES logs SET PROPERTIES (safetyAge.hours = 96, 'spark.indextables.safetyAge.hours' = 97)",
+            logs=logs,
+        )
+
+
 def test_upgrade_protocol(logs: Table) -> None:
     nothing = one(indextables.sql("ALTER INDEXTABLES logs UPGRADE PROTOCOL", logs=logs))
     assert (nothing["status"], nothing["version"]) == ("no_action", 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from indextables.core.errors import OptionError
 from indextables.core.options import PREFIX
 from indextables.core.options.bag import check_property
 from indextables.sql.answer import TEXT, WHOLE, Executor, Setting, columns
@@ -77,8 +78,12 @@ def clone(command: Clone, at: Setting) -> list[dict[str, Any]]:
 
 def set_properties(command: SetProperties, at: Setting) -> list[dict[str, Any]]:
     """Set properties of a table. Raises OptionError for an option that a table cannot carry, or a name that is almost one."""
+    named: set[str] = set()
     for name, _ in command.properties:
         check_property(name)
+        if _bare(name) in named:
+            raise OptionError(f"property {name!r} is given twice: leave one of both out", key=name)
+        named.add(_bare(name))
     table = at.tables(command.table)
     done = table.commit_files(properties=dict(command.properties), operation="SET PROPERTIES")
     return _altered(table, done, f"set {_named(name for name, _ in command.properties)}")
