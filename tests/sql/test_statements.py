@@ -268,7 +268,7 @@ def test_a_property_that_would_have_no_effect(logs: Table, name: str, says: str)
 
 
 def test_a_property_that_is_given_twice(logs: Table) -> None:
-    with pytest.raises(OptionError, match="property 'spark.indextables.safetyAge.hours' is given twice"):
+    with pytest.raises(OptionError, match=r"property 'spark\.indextables\.safetyAge\.hours' is given twice"):
         indextables.sql(
             "ALTER INDEXTABLES logs SET PROPERTIES (safetyAge.hours = 96, 'spark.indextables.safetyAge.hours' = 97)",
             logs=logs,
