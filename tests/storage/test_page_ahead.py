@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -86,3 +88,14 @@ def test_a_forked_child_does_not_wait_for_a_thread_that_it_does_not_have() -> No
 
     assert in_child(child) == "refused"
     assert len(list(pages)) == 7
+
+
+def test_a_program_that_ends_in_the_middle_of_a_listing_ends() -> None:
+    program = """
+from indextables.storage.page_ahead import pages_ahead
+pages = pages_ahead(lambda: [1, 2, 3], 3)
+print(next(pages), next(pages))
+raise SystemExit(7)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "[1, 2, 3] [1, 2, 3]\n", "")

@@ -40,14 +40,14 @@ def _by_thread(fetch: Callable[[], Sequence[T] | None]) -> Iterator[Sequence[T]]
 
     def run() -> None:
         found: Sequence[T] | BaseException | None = ()
-        while found is not None and not isinstance(found, BaseException) and not unwanted.is_set():
+        while found is not None and not isinstance(found, BaseException) and _wanted(unwanted):
             try:
                 found = fetch()
             except BaseException as error:  # noqa: BLE001 - raised again where the pages are used
                 found = error
             _put(waiting, found, unwanted)
 
-    thread = threading.Thread(target=run, name="indextables-listing", daemon=True)
+    thread = threading.Thread(target=run, name="indextables-listing")
     thread.start()
     try:
         while (page := _get(waiting, thread)) is not None:
@@ -59,12 +59,17 @@ def _by_thread(fetch: Callable[[], Sequence[T] | None]) -> Iterator[Sequence[T]]
 
 
 def _put(waiting: Queue[T], value: T, unwanted: threading.Event) -> None:
-    while not unwanted.is_set():
+    while _wanted(unwanted):
         try:
             waiting.put(value, timeout=_LOOK)
         except Full:
             continue
         return
+
+
+def _wanted(unwanted: threading.Event) -> bool:
+    """Whether somebody may still ask for pages. A program that ends waits for the thread, which must notice."""
+    return not unwanted.is_set() and threading.main_thread().is_alive()
 
 
 def _get(waiting: Queue[T], thread: threading.Thread) -> T:
