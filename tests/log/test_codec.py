@@ -22,7 +22,7 @@ from indextables.log.actions import (
     ProtocolAction,
     RemoveAction,
 )
-from indextables.log.codec import decode_actions, encode_actions, pack, unpack
+from indextables.log.codec import decode_actions, decode_paths, encode_actions, pack, unpack
 from log.strategies import ACTIONS, NASTY
 from log.support import FORMS, METADATA, PROTOCOL, Form, lines, packed, raw_add
 
@@ -181,3 +181,55 @@ def test_the_last_protocol_and_metadata_of_a_file_win() -> None:
     newer = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 3}}
     found = decoded(lines(PROTOCOL, METADATA, newer))
     assert found.protocol == ProtocolAction(3, 3)
+
+
+def paths_by_actions(text: bytes) -> list[str] | str:
+    """What the whole decode makes of a text: its paths in order, or the error."""
+    try:
+        actions = decode_actions("f", text)
+    except CorruptLog as error:
+        return str(error)
+    return sorted([*(add.path for add in actions.adds), *(remove.path for remove in actions.removes)])
+
+
+def paths_alone(text: bytes) -> list[str] | str:
+    try:
+        return sorted(decode_paths("f", text))
+    except CorruptLog as error:
+        return str(error)
+
+
+@settings(deadline=None, max_examples=examples(100))
+@given(st.fixed_dictionaries(ACTIONS))
+def test_paths_alone_are_those_of_the_actions(values: dict[str, Any]) -> None:
+    several = [actions_of(field, value) for field, value in values.items()]
+    text = encode_actions(Actions(**{field: getattr(each, field) for field, each in zip(values, several, strict=True)}))
+    assert paths_alone(text) == paths_by_actions(text)
+    cut = text[: len(text) // 2]
+    if isinstance(paths_by_actions(cut), str):
+        assert isinstance(paths_alone(cut), str), "what is cut off is noticed"
+    else:
+        assert paths_alone(cut) == paths_by_actions(cut)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"\n\n",
+        b'{"add":{"path":"a"}}',
+        b'{"add":{"path":7,"partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}',
+        b'{"add":{"path":"a","partitionValues":{"x":1},"size":1,"modificationTime":1,"dataChange":true}}\r\n\r\n',
+        b'{"remove":{"path":"a","dataChange":true}}\n{"remove":{"path":"b\\ud800"}}',
+        b'{"commitInfo":{"timestamp":1,"operation":"x","numActions":2}}\n{"remove":{"path":"a","dataChange":true}}',
+        b'{"commitInfo":{"timestamp":1,"operation":"x","numActions":"one"}}\n{"remove":{"path":"a","dataChange":true}}',
+        b'{"add":null,"other":{"path":"z"}}',
+        b'{"add":[]}',
+        b"not json",
+        b"\xff\xfe",
+    ],
+)
+def test_paths_of_odd_texts(text: bytes) -> None:
+    """What the whole decode refuses may be read alone where all of its paths can be: naming too many files is safe."""
+    whole, alone = paths_by_actions(text), paths_alone(text)
+    assert alone == whole or (isinstance(whole, str) and isinstance(alone, list)), (whole, alone)

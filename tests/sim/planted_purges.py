@@ -78,6 +78,10 @@ def _ignores_removes() -> list[Patch]:
     def paths(actions: Actions) -> Iterator[str]:
         yield from (add.path for add in actions.adds)
 
+    def in_version(log: TableLog, number: int) -> list[str] | None:
+        version = log.read_version(number)
+        return None if version is None else list(paths(version.actions))
+
     def read_states(log: TableLog, states: Any) -> Any:
         found = list(real_states(log, states))
         hidden[log] = {path for state in found for path in state.tombstones}
@@ -91,6 +95,7 @@ def _ignores_removes() -> list[Patch]:
 
     return [
         mock.patch.object(reachability_module, "_paths", paths),
+        mock.patch.object(TableLog, "paths_in_version", in_version),
         mock.patch.object(reachability_module, "read_states", read_states),
         mock.patch.object(reachability_module, "keys_in_manifest", in_manifest),
     ]

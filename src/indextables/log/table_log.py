@@ -22,7 +22,7 @@ from indextables.core.options import Options, WriteSettings, write_settings
 from indextables.core.runtime.cached_property import cached_property
 from indextables.core.runtime.threads import IO, Workers
 from indextables.log.actions import Actions
-from indextables.log.codec import decode_actions, unpack
+from indextables.log.codec import decode_actions, decode_paths, unpack
 from indextables.log.log_cache import PROCESS_CACHE, LogCache
 from indextables.log.log_paths import version_key
 from indextables.storage.local import local_store
@@ -98,6 +98,18 @@ class TableLog:
             return None
         actions = self.decode(key, found.data)
         return VersionFile(version, actions, found.meta)
+
+    def paths_in_version(self, version: int) -> list[str] | None:
+        """The paths that a version file names in its adds and removes, each checked; None where the version does not exist."""
+        key = version_key(version)
+        try:
+            raw = self.store.get(key).data
+        except ObjectNotFound:
+            return None
+        name = f"{self.url}/{key}"
+        paths = decode_paths(name, unpack(name, raw, self.settings.version_file_bytes))
+        check_paths(self.url, paths, name)
+        return paths
 
     def head(self, key: str) -> ObjectMeta | None:
         """What the store knows of an object; None where there is none."""
