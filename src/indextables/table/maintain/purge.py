@@ -124,7 +124,7 @@ class _Work:
         if plan.log_keys:
             self._orphans = plan.splits.without(named_splits(at))
         chosen = self._orphans.first(self._most)
-        self._splits = delete_objects(at, chosen.keys.to_pylist(), chosen.sizes.tolist(), counter)
+        self._splits = delete_objects(at, chosen.keys(), chosen.sizes(), counter)
 
     def result(self, dry_run: bool, duration_ms: int) -> Purged:
         """What was done, or in a dry run what would be."""
@@ -156,7 +156,7 @@ class _Work:
     def _planned_paths(self) -> tuple[str, ...]:
         plan = self._plan
         stale = (each.key for each in plan.temporaries)
-        return (*stale, *plan.log_keys, *plan.manifest_keys, *plan.orphans.first(self._most).keys.to_pylist())
+        return (*stale, *plan.log_keys, *plan.manifest_keys, *plan.orphans.first(self._most).keys())
 
     def _deleted_paths(self) -> tuple[str, ...]:
         return (*self._temporaries.keys, *self._cleaned.deleted, *self._collected.deleted, *self._splits.keys)
@@ -166,7 +166,7 @@ class _Work:
         log_keys: Collection[str] = plan.log_keys if dry_run else self._cleaned.deleted
         states = sum(1 for key in log_keys if parse_state_key(key) is not None)
         orphans = plan.orphans.first(self._most) if dry_run else None
-        size = self._splits.bytes if orphans is None else int(orphans.sizes.sum())
+        size = self._splits.bytes if orphans is None else orphans.bytes
         counts = {
             f"orphaned splits ({size / _MEGABYTE:,.1f} MB)": len(self._splits.keys if orphans is None else orphans),
             "versions and checkpoints": len(log_keys) - states,

@@ -1,4 +1,4 @@
-"""The splits at a table's place, listed in pages and kept compactly: a million of them in about 100 MB.
+"""The splits at a table's place, listed in pages and kept compactly: a million of them in about 40 MB.
 
 Only objects that can be splits of this table are listed. Everything else at the table's place belongs to somebody else and stays:
 
@@ -9,16 +9,14 @@ Only objects that can be splits of this table are listed. Everything else at the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from indextables.core.arrow_values import array_of, array_of_numbers
 from indextables.log.log_paths import LOG_DIR, inner_table
 from indextables.log.reachability import Hashes, hashes
 from indextables.log.table_log import TableLog
@@ -31,7 +29,9 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 REPAIRED: Final = f"{LOG_DIR}_repaired"
 """How the names of logs begin that a repair wrote beside a table's log. They may name splits that the table's log does not."""
 _CHUNK: Final = 10_000
-"""Keys that are packed together: few enough that their Python texts take little memory, many enough for one Arrow array."""
+"""Keys that are packed together: few enough that their Python texts take little memory, many enough to be compressed well."""
+_BETWEEN: Final = "\0"
+"""Stands between keys: no key has it."""
 _AFTER_LOG: Final = f"{LOG_DIR}/~"
 """A key that sorts after everything that a log holds, so that a listing of the data passes over the log."""
 _TEMPORARY: Final = ".indextables-"
@@ -39,34 +39,86 @@ _TEMPORARY: Final = ".indextables-"
 
 
 @dataclass(frozen=True)
+class _Pack:
+    """Some splits: their keys as compressed text, with the hash of each key and the size of each object."""
+
+    text: bytes
+    length: int
+    """Bytes of the text before it was compressed."""
+    hashes: Hashes
+    sizes: Numbers
+
+    @classmethod
+    def of(cls, keys: list[str], digests: Hashes, sizes: Numbers) -> _Pack:
+        text = _BETWEEN.join(keys).encode(errors="surrogatepass")
+        return cls(pa.compress(text, codec="zstd", asbytes=True), len(text), digests, sizes)
+
+    def unpacked(self) -> list[str]:
+        """The keys, in order."""
+        text: bytes = pa.decompress(self.text, decompressed_size=self.length, codec="zstd", asbytes=True)
+        return text.decode(errors="surrogatepass").split(_BETWEEN)
+
+    def only(self, wanted: npt.NDArray[np.bool_]) -> _Pack:
+        """The splits for which `wanted` is true, of which there is at least one."""
+        if wanted.all():
+            return self
+        kept = [key for key, is_wanted in zip(self.unpacked(), wanted.tolist(), strict=True) if is_wanted]
+        return _Pack.of(kept, self.hashes[wanted], self.sizes[wanted])
+
+
+@dataclass(frozen=True)
 class DataFiles:
     """Splits by key, with the hash of the key and the size of the object."""
 
-    keys: pa.ChunkedArray
-    hashes: Hashes
-    sizes: Numbers
+    packs: tuple[_Pack, ...]
     repaired_log: str | None = None
     """A log that a repair wrote beside the table's log, where there is one."""
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return sum(len(pack.sizes) for pack in self.packs)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all objects together."""
+        return sum(int(pack.sizes.sum()) for pack in self.packs)
+
+    def keys(self) -> list[str]:
+        """The keys, in the order of the listing."""
+        return [key for pack in self.packs for key in pack.unpacked()]
+
+    def sizes(self) -> list[int]:
+        """The size of each object, in the order of the keys."""
+        return [size for pack in self.packs for size in pack.sizes.tolist()]
 
     def without(self, named: Hashes) -> DataFiles:
         """The splits whose hashes are not among `named`, which are sorted."""
-        places = np.searchsorted(named, self.hashes)
-        places[places == len(named)] = 0
-        is_named = named[places] == self.hashes if len(named) else np.zeros(len(self), bool)
-        return self.only(~is_named)
+        return self.only(lambda pack: ~_among(pack.hashes, named))
 
     def first(self, count: int) -> DataFiles:
         """At most `count` splits, the first by key."""
-        return replace(self, keys=self.keys.slice(0, count), hashes=self.hashes[:count], sizes=self.sizes[:count])
+        left = [count]
 
-    def only(self, wanted: npt.NDArray[np.bool_]) -> DataFiles:
-        """The splits for which `wanted` is true."""
-        return replace(
-            self, keys=self.keys.filter(array_of_numbers(wanted)), hashes=self.hashes[wanted], sizes=self.sizes[wanted]
-        )
+        def first_of(pack: _Pack) -> npt.NDArray[np.bool_]:
+            wanted = np.arange(len(pack.sizes)) < left[0]
+            left[0] -= int(wanted.sum())
+            return wanted
+
+        return self.only(first_of)
+
+    def only(self, chosen: Callable[[_Pack], npt.NDArray[np.bool_]]) -> DataFiles:
+        """The splits of each pack for which `chosen` is true."""
+        asked = ((pack, chosen(pack)) for pack in self.packs)
+        return replace(self, packs=tuple(pack.only(wanted) for pack, wanted in asked if wanted.any()))
+
+
+def _among(digests: Hashes, named: Hashes) -> npt.NDArray[np.bool_]:
+    """For each hash whether it is among `named`, which are sorted."""
+    if not len(named):
+        return np.zeros(len(digests), np.bool_)
+    places = np.searchsorted(named, digests)
+    places[places == len(named)] = 0
+    is_named: npt.NDArray[np.bool_] = named[places] == digests
+    return is_named
 
 
 @dataclass
@@ -75,7 +127,7 @@ class _Packer:
 
     keys: list[str] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
-    packed: list[tuple[pa.Array, Hashes, Numbers]] = field(default_factory=list)
+    packs: list[_Pack] = field(default_factory=list)
 
     def add(self, found: ObjectMeta) -> None:
         self.keys.append(found.key)
@@ -84,15 +136,13 @@ class _Packer:
             self.pack()
 
     def pack(self) -> None:
-        self.packed.append((array_of(self.keys, pa.string()), hashes(self.keys), np.array(self.sizes, np.int64)))
-        self.keys, self.sizes = [], []
+        if self.keys:
+            self.packs.append(_Pack.of(self.keys, hashes(self.keys), np.array(self.sizes, np.int64)))
+            self.keys, self.sizes = [], []
 
     def finish(self, repaired_log: str | None) -> DataFiles:
         self.pack()
-        keys, digests, sizes = zip(*self.packed, strict=True)
-        return DataFiles(
-            pa.chunked_array(keys, pa.string()), np.concatenate(digests), np.concatenate(sizes), repaired_log
-        )
+        return DataFiles(tuple(self.packs), repaired_log)
 
 
 def list_splits(log: TableLog, partition_columns: Iterable[str], before_ms: int) -> DataFiles:
@@ -160,8 +210,9 @@ def _beside_the_log(log: TableLog) -> Iterator[ObjectMeta]:
     yield from log.store.list("", after=_AFTER_LOG)
 
 
-def _outside(files: DataFiles, inner: Iterable[str]) -> DataFiles:
+def _outside(files: DataFiles, inner: Collection[str]) -> DataFiles:
     """The files without those of other tables, whose places are given."""
-    for place in inner:
-        files = files.only(~pc.starts_with(files.keys, place).to_numpy())
-    return files
+    if not inner:
+        return files
+    places = tuple(inner)
+    return files.only(lambda pack: np.array([not key.startswith(places) for key in pack.unpacked()], np.bool_))
