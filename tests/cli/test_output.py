@@ -181,6 +181,8 @@ def test_numbers_and_times_are_never_cut() -> None:
     assert "2026-01-31 12:30:15.25" in line
     assert line.count("…") == 2, "texts give way"
     assert shown(rows, 60).startswith("-- 1 --"), "no room for texts beside them: records"
+    named = [{"a_number_with_a_long_name_that_goes_on": 1, "another_number_with_a_name_as_long": 22}]
+    assert shown(named, 60).splitlines()[1].split() == ["1", "22"], "names are cut"
 
 
 def test_bars() -> None:

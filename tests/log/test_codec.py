@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables.core.errors import CorruptLog
+from indextables.log import codec
 from indextables.log.actions import (
     Actions,
     AddAction,
@@ -206,10 +207,7 @@ def test_paths_alone_are_those_of_the_actions(values: dict[str, Any]) -> None:
     text = encode_actions(Actions(**{field: getattr(each, field) for field, each in zip(values, several, strict=True)}))
     assert paths_alone(text) == paths_by_actions(text)
     cut = text[: len(text) // 2]
-    if isinstance(paths_by_actions(cut), str):
-        assert isinstance(paths_alone(cut), str), "what is cut off is noticed"
-    else:
-        assert paths_alone(cut) == paths_by_actions(cut)
+    assert paths_alone(cut) == paths_by_actions(cut)
 
 
 @pytest.mark.parametrize(
@@ -224,12 +222,24 @@ def test_paths_alone_are_those_of_the_actions(values: dict[str, Any]) -> None:
         b'{"commitInfo":{"timestamp":1,"operation":"x","numActions":2}}\n{"remove":{"path":"a","dataChange":true}}',
         b'{"commitInfo":{"timestamp":1,"operation":"x","numActions":"one"}}\n{"remove":{"path":"a","dataChange":true}}',
         b'{"add":null,"other":{"path":"z"}}',
+        b'{"remove":{"path":"s0","deletionTimestamp":"s1","size":1,"dataChange":true}}',
+        b'{"add":{"path":"a","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true},"commitInfo":{"numActions":1}}',
+        b'{"commitInfo":{"numActions":99999999999999999999}}\n{"remove":{"path":"a","dataChange":true}}',
         b'{"add":[]}',
         b"not json",
         b"\xff\xfe",
     ],
 )
 def test_paths_of_odd_texts(text: bytes) -> None:
-    """What the whole decode refuses may be read alone where all of its paths can be: naming too many files is safe."""
-    whole, alone = paths_by_actions(text), paths_alone(text)
-    assert alone == whole or (isinstance(whole, str) and isinstance(alone, list)), (whole, alone)
+    assert paths_alone(text) == paths_by_actions(text)
+
+
+def test_paths_of_a_text_of_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "_PIECE", 50)
+    text = lines(
+        {"commitInfo": {"timestamp": 1, "operation": "WRITE", "numActions": 40}}, *(raw_add(f"f{n}") for n in range(40))
+    )
+    assert paths_alone(text) == sorted(f"f{number}" for number in range(40))
+    for cut in range(1, len(text)):
+        assert paths_alone(text[:cut]) == paths_by_actions(text[:cut])
+        assert paths_alone(text[cut:]) == paths_by_actions(text[cut:])

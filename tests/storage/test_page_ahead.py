@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -55,31 +54,55 @@ def test_a_short_listing_begins_no_thread() -> None:
     assert not listing_threads()
 
 
-def test_the_next_pages_are_fetched_meanwhile_but_not_all_of_them() -> None:
-    fetched = []
+def test_the_next_page_is_fetched_meanwhile_and_no_other() -> None:
+    fetched: list[int] = []
+    second = threading.Event()
 
     def fetch() -> list[int]:
         fetched.append(len(fetched))
+        if len(fetched) == 2:
+            second.set()
         return [1] * FULL
 
     pages = pages_ahead(fetch, FULL)
     next(pages)
-    next(pages)
-    deadline = time.monotonic() + 10
-    while len(fetched) < 4 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert 4 <= len(fetched) <= 6
+    assert second.wait(10), "without being asked for"
+    for thread in listing_threads():
+        thread.join()
+    assert fetched == [0, 1]
     pages.close()
-    deadline = time.monotonic() + 10
-    while listing_threads() and time.monotonic() < deadline:
-        time.sleep(0.01)
     assert not listing_threads(), "a listing that is given up leaves no thread behind"
 
 
+def test_a_thread_lists_after_the_main_thread_has_ended() -> None:
+    program = """
+import threading, time
+from indextables.core.options import Options
+from indextables.storage import resolve
+store = resolve("memory://bulk/t", Options()).open()
+for number in range(3500):
+    store.put(f"k{number:05}.split", b"x")
+def work():
+    time.sleep(0.5)
+    print(sum(1 for _ in store.list("")))
+threading.Thread(target=work).start()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3500\n", "")
+
+
 def test_a_forked_child_does_not_wait_for_a_thread_that_it_does_not_have() -> None:
-    pages = pages_ahead(fetching([[1] * FULL] * 9), FULL)
-    next(pages)
-    next(pages)
+    forked = threading.Event()
+    numbers = iter(range(9))
+
+    def fetch() -> list[int] | None:
+        number = next(numbers, None)
+        if number == 1:
+            assert forked.wait(60)
+        return None if number is None else [number] * FULL
+
+    pages = pages_ahead(fetch, FULL)
+    assert next(pages) == [0] * FULL
 
     def child() -> str:
         with pytest.raises(RuntimeError, match="a listing cannot go on in a forked process"):
@@ -87,7 +110,8 @@ def test_a_forked_child_does_not_wait_for_a_thread_that_it_does_not_have() -> No
         return "refused"
 
     assert in_child(child) == "refused"
-    assert len(list(pages)) == 7
+    forked.set()
+    assert len(list(pages)) == 8
 
 
 def test_a_program_that_ends_in_the_middle_of_a_listing_ends() -> None:

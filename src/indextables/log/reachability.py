@@ -41,9 +41,11 @@ Digest: TypeAlias = Callable[[Iterable[str]], T]
 """Makes something of keys, such as a set or hashes."""
 _AT_ONCE = 64
 """Version files or manifests that are read together: `checkpoint.read.timeoutSeconds` is for so many, however long the log is."""
-_BYTES_AT_ONCE = 512 << 10
-"""Bytes of version files or manifests, as they are stored, that are read together: 512 KiB, which become 5 MiB in memory.
-Small objects are many at a time, because each waits for the store; a large one is worth its wait."""
+_VERSION_BYTES = 512 << 10
+"""Bytes of version files, as they are stored, that are read together: 512 KiB, which become 5 MiB in memory. Small files are many
+at a time, because each waits for the store; a large one is worth its wait."""
+_MANIFEST_BYTES = 16 << 20
+"""Bytes of manifests, as they are stored, that are read together: 16 MiB, ten of 50,000 files. Executors take one each."""
 _SLOW_SECONDS = 600.0
 """Seconds that the listings of the log may take: far less than the time for which a state outlives its successor's writing."""
 _LISTINGS = 3
@@ -111,21 +113,21 @@ def _each_list_of_keys(log: TableLog, digest: Digest[T], table_id: str | None, w
     """What `digest` makes of the keys that each log object names, object by object. Nobody holds all keys of a large table."""
     listing, states = _list_quickly(log)
     versions = [(number, meta) for number, meta in sorted(listing.versions.items()) if meta.key not in without]
-    for some in _together(versions, [meta.size for _, meta in versions]):
+    for some in _together(versions, [meta.size for _, meta in versions], _VERSION_BYTES):
         yield from keys_in_versions(log, [number for number, _ in some], digest)
     for version, meta in listing.checkpoints.items():
         if meta.key not in without:
             yield keys_in_checkpoint(log, version, meta, digest, table_id)
     manifests = list(_manifests_once(log, [state for state in states if state[1].key not in without], table_id))
-    for few in _together(manifests, [item.length or 0 for _, item, _ in manifests]):
+    for few in _together(manifests, [item.length or 0 for _, item, _ in manifests], _MANIFEST_BYTES):
         yield from log.side_by_side([partial(keys_in_manifest, log, *each, digest) for each in few])
 
 
-def _together(objects: Sequence[T], sizes: Sequence[int]) -> Iterator[Sequence[T]]:
-    """The objects in runs that are read together: not too many, and not too large unless one alone is."""
+def _together(objects: Sequence[T], sizes: Sequence[int], most: int) -> Iterator[Sequence[T]]:
+    """The objects in runs that are read together: not too many, and at most `most` bytes unless one alone has more."""
     start, size = 0, 0
     for place, more in enumerate(sizes):
-        if place > start and (place - start == _AT_ONCE or size + more > _BYTES_AT_ONCE):
+        if place > start and (place - start == _AT_ONCE or size + more > most):
             yield objects[start:place]
             start, size = place, 0
         size += more

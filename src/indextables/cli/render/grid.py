@@ -57,10 +57,10 @@ def show(console: Console, names: Sequence[str], rows: Iterable[Sequence[Any]], 
     natural = _natural(names, cells)
     drawn = names.index(look.bars) if look.bars in names else None
     spare = (_BAR[0] + _GAP) if drawn is not None else 0
-    whole = [name in look.whole for name in names]
-    widths = fitted(natural, console.width - spare, whole)
+    least = _least(names, cells, look)
+    widths = fitted(natural, console.width - spare, least)
     if widths is None and drawn is not None:
-        drawn, widths = None, fitted(natural, console.width, whole)
+        drawn, widths = None, fitted(natural, console.width, least)
     rest: Iterator[list[Text]] = (
         [_cell(value, name) for name, value in zip(names, row, strict=True)] for row in stream
     )
@@ -90,7 +90,7 @@ def show_parts(console: Console, names: Sequence[str], parts: Iterable[list[list
             continue
         cells = [[_cell(value, name) for name, value in zip(names, row, strict=True)] for row in part]
         if header:
-            widths = fitted(_natural(names, cells), console.width, [name in look.whole for name in names])
+            widths = fitted(_natural(names, cells), console.width, _least(names, cells, look))
             if widths is not None:
                 widest = max((n for n, name in enumerate(names) if name not in look.numbers), default=0)
                 widths[widest] += console.width - sum(widths) - _GAP * (len(widths) - 1)
@@ -110,16 +110,22 @@ def _natural(names: Sequence[str], cells: Sequence[Sequence[Text]]) -> list[int]
     ]
 
 
-def fitted(natural: Sequence[int], width: int, whole: Sequence[bool]) -> list[int] | None:
-    """Widths that fit: the widest columns give way, none below a few characters, and those that stay whole not at all.
+def _least(names: Sequence[str], cells: Sequence[Sequence[Text]], look: Look) -> list[int]:
+    """The width that each column must have: that of its cells where these are never cut. Names of columns may be cut."""
+    columns = zip(*cells, strict=True) if cells else [[Text()]] * len(names)
+    return [
+        max((cell.cell_len for cell in column), default=0) if name in look.whole else 0
+        for name, column in zip(names, columns, strict=True)
+    ]
 
-    None if that is not enough.
-    """
+
+def fitted(natural: Sequence[int], width: int, least: Sequence[int]) -> list[int] | None:
+    """Widths that fit: the widest columns give way, but none below a few characters or below `least`. None if they do not fit."""
     available = width - _GAP * (len(natural) - 1)
     if sum(natural) <= available:
         return list(natural)
     for cap in range(max(natural), _NARROWEST - 1, -1):
-        widths = [size if kept else min(size, cap) for size, kept in zip(natural, whole, strict=True)]
+        widths = [max(min(size, cap), needed) for size, needed in zip(natural, least, strict=True)]
         if sum(widths) <= available:
             spare = available - sum(widths)
             for place, size in enumerate(natural):

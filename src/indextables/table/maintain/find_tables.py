@@ -8,6 +8,7 @@ A listing comes in the order of keys, so all keys of a directory lie side by sid
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,9 +46,19 @@ def find_tables(url: str, options: Mapping[str, Any] | None = None) -> Iterator[
     checked = Options(options)
     store = resolve(url, checked).open()
     local = local_store(store)
-    if local is not None and not Path(local.root).is_dir():
+    if local is not None and not _may_be_listed(Path(local.root)):
         raise TableNotFound(f"there is no directory {local.root}", url=url)
     return _opened(store, checked)
+
+
+def _may_be_listed(place: Path) -> bool:
+    """Whether a place is a directory, or nobody can tell: a listing says then what is wrong with it."""
+    try:
+        return stat.S_ISDIR(place.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def _opened(store: Store, options: Options) -> Iterator[FoundTable]:

@@ -12,7 +12,6 @@ does nothing.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -22,7 +21,6 @@ import pyarrow.compute as pc
 
 from indextables.core import options as opt
 from indextables.core.arrow_values import array_of
-from indextables.core.errors import CorruptLog
 from indextables.log.snapshot_files import open_again
 from indextables.log.state.checkpoint import compacted_checkpoint
 from indextables.log.state.live_files import StateFiles
@@ -35,8 +33,6 @@ from indextables.table.maintain.purge import purge, purge_ages
 from indextables.table.progress import Watcher
 from indextables.table.read.prewarm import prewarm as prewarm_indexes
 from indextables.table.read.request import make_request
-
-logger = logging.getLogger("indextables")
 
 STEPS_SCHEMA: Final = pa.schema(
     [
@@ -199,11 +195,7 @@ def _why_compact(handle: TableHandle) -> str | None:
 def _purge(handle: TableHandle, work: Work) -> _Stepped:
     """Purge with the retentions of the options. A dry run of purge tells whether anything is due."""
     ages = purge_ages(handle.options)
-    try:
-        due = purge(handle, ages, dry_run=True)
-    except CorruptLog as error:
-        logger.warning("table %s: optimize purges nothing: %s", handle.url, error)
-        return handle, Step("purge", "the log cannot be read whole", "partial", message=str(error))
+    due = purge(handle, ages, dry_run=True)
     if not due.paths:
         return handle, Step("purge", "nothing is past its retention", "no_action")
     reason = f"{_counted(len(due.paths), 'object')} past retention"
