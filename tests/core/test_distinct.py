@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indextables.core.distinct import distinct, distinct_codes
+from indextables.core.arrow_values import distinct, distinct_codes
 
 NUMBERS = st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 5))
 
@@ -32,7 +32,7 @@ def test_masked_arrays_are_not_loaded(code: str, loads: bool) -> None:
     program = f"""
 import sys
 import numpy as np
-from indextables.core.distinct import distinct, distinct_codes
+from indextables.core.arrow_values import distinct, distinct_codes
 numbers = np.array([3, 1, 3])
 {code}
 print("numpy.ma" in sys.modules)

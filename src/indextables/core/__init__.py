@@ -12,7 +12,6 @@ clock.py            time, sleep, ids and chance, so that a test can replace them
 types.py            Spark's JSON schemas ⇄ Arrow schemas
 schema_text.py      schemas as people type them: `ts timestamp, message text`
 values.py           typed values ⇄ texts of the log
-distinct.py         the different numbers of an array
 arrow_values.py     Python values and numpy arrays → Arrow, without loading pandas
 row_order.py        rows in the order of columns as Spark has it, and the first n of them
 bound_texts.py      the least and the greatest value of a column as texts, cut to a length

@@ -117,6 +117,29 @@ def empty_table(schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
+def distinct(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The different whole numbers of an array with one dimension, in order. `np.unique` loads numpy's masked arrays, in 60 ms."""
+    ordered = np.sort(numbers)
+    return ordered[_differs(ordered)]
+
+
+def distinct_codes(numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """The different whole numbers in order, and for each number of the array its place among them."""
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    is_new = _differs(ordered)
+    codes = np.empty(len(numbers), np.int64)
+    codes[order] = np.cumsum(is_new) - 1
+    return ordered[is_new], codes
+
+
+def _differs(ordered: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """True where a number differs from the one before it."""
+    is_new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return is_new
+
+
 def _bits(flags: npt.NDArray[np.bool_] | list[bool]) -> pa.Buffer:
     """Booleans as Arrow has them: one bit each, the first one lowest. A list becomes bytes first, in half of numpy's time."""
     flags = np.frombuffer(bytes(flags), np.bool_) if isinstance(flags, list) else flags

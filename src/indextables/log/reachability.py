@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from indextables.core.distinct import distinct
+from indextables.core.arrow_values import distinct
 from indextables.core.errors import LogReadTimeout, ObjectNotFound
 from indextables.log.actions import Actions
 from indextables.log.json_checkpoint import NotThisTable, read_checkpoint

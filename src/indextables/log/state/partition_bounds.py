@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.core.arrow_values import numpy_of, scalar_of
-from indextables.core.distinct import distinct_codes
+from indextables.core.arrow_values import distinct_codes, numpy_of, scalar_of
 from indextables.core.values import column_from_text, is_text
 from indextables.log.avro.shared_columns import integers
 from indextables.log.state.model import Bounds

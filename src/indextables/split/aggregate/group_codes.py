@@ -16,8 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.core.arrow_values import array_of_numbers, numpy_of, scalar_of
-from indextables.core.distinct import distinct_codes
+from indextables.core.arrow_values import array_of_numbers, distinct_codes, numpy_of, scalar_of
 from indextables.split.aggregate.arrow_groups import grouped, sorted_by
 
 Codes = npt.NDArray[np.int64]

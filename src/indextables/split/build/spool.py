@@ -31,7 +31,6 @@ import pyarrow.compute as pc
 
 from indextables.core.arrow_values import array_of_numbers
 from indextables.core.bound_texts import bound_text
-from indextables.core.distinct import distinct_codes
 from indextables.core.errors import SchemaError
 from indextables.core.values import to_text
 from indextables.storage.error_translation import translate
@@ -177,7 +176,7 @@ class Spool:
         texts: list[PartitionValues] = [()]
         for column in self._partition_by:
             codes, found = _coded(batch.column(batch.schema.get_field_index(column.name)), column)
-            pairs, numbers = distinct_codes(numbers * len(found) + codes)
+            pairs, numbers = np.unique(numbers * len(found) + codes, return_inverse=True)
             texts = [(*texts[pair // len(found)], found[pair % len(found)]) for pair in pairs.tolist()]
         return numbers, texts
 

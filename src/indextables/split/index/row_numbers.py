@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import tantivy
 
-from indextables.core.distinct import distinct
 from indextables.core.errors import CorruptSplit
 from indextables.split.bundle.footer import Source
 from indextables.split.bundle.native_errors import translated
@@ -113,7 +112,7 @@ def segments_in_row_order(
     step = max(1, rows // _CHECKED_DOCUMENTS)
     ends = [end for source in sources for end in (source.first_row, source.first_row + source.rows - 1)]
     ends += [*starts[:-1].tolist(), *(starts[1:] - 1).tolist()]
-    wanted = distinct(np.array([*range(0, rows, step), *(end for end in ends if 0 <= end < rows)], np.int64))
+    wanted = np.array(sorted({*range(0, rows, step), *(end for end in ends if 0 <= end < rows)}), np.int64)
     owners = np.searchsorted(starts, wanted, side="right") - 1
     documents = [
         tantivy.DocAddress(order[owner], document)

@@ -18,8 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.core.arrow_values import array_of, numpy_of
-from indextables.core.distinct import distinct
+from indextables.core.arrow_values import array_of, distinct, numpy_of
 from indextables.core.types import spark_json_to_arrow
 from indextables.core.values import column_from_text, is_text
 from indextables.log.state.load_manifest import load_manifest
