@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import Table
+from indextables.core.errors import StorageError, TableNotFound
 from indextables.core.options import Options
 from indextables.log.log_paths import version_key
 from indextables.storage.resolve import resolve
@@ -42,7 +43,19 @@ def test_tables_are_found_wherever_they_lie(place: str) -> None:
         assert Table.open(table.url).count() == 2
     assert [table.path for table in find_tables(f"{place}/deep")] == ["er/t", "one"]
     assert [table.path for table in find_tables(f"{place}/a")] == [""], "the place is a table itself"
-    assert list(find_tables(f"{place}/nowhere")) == []
+    if "://" in place:
+        assert list(find_tables(f"{place}/nowhere")) == [], "a store has no directories"
+    else:
+        with pytest.raises(TableNotFound, match="there is no directory .*nowhere"):
+            find_tables(f"{place}/nowhere")
+
+
+def test_a_place_that_nobody_can_look_at_says_why(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no directory")
+    with pytest.raises(TableNotFound, match="there is no directory"):
+        find_tables(str(tmp_path / "file" / "below"))
+    with pytest.raises(StorageError, match="File name too long"):
+        list(find_tables(str(tmp_path / ("x" * 300))))
 
 
 def test_tables_inside_of_tables_are_not_looked_for(tmp_path: Path) -> None:
