@@ -46,7 +46,7 @@ def test_tables_are_found_wherever_they_lie(place: str) -> None:
     if "://" in place:
         assert list(find_tables(f"{place}/nowhere")) == [], "a store has no directories"
     else:
-        with pytest.raises(TableNotFound, match="there is no directory .*nowhere"):
+        with pytest.raises(TableNotFound, match=r"there is no directory .*nowhere"):
             find_tables(f"{place}/nowhere")
 
 
