@@ -57,7 +57,8 @@ class TableAtVersion:
         after = before.moved(done.snapshot)
         self._move(before, after)
         if done.written:
-            self._move(after, after_commit(after))
+            if after.is_state_due:
+                self._move(after, after_commit(after))
             if rows and before.log.settings.merge_every is not None:
                 from indextables.table.maintain.merge_on_write import merge_after_write
 

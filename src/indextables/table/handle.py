@@ -114,6 +114,12 @@ class TableHandle(LogAtVersion):
         """True if the table lies on a disk of this machine, where reading is not waiting."""
         return self.log.is_local
 
+    @property
+    def is_state_due(self) -> bool:
+        """True if a commit that made this version writes a state after it: every `checkpoint.interval` versions."""
+        every = self.log.settings.checkpoint_every
+        return every is not None and self.version > 0 and self.version % every == 0
+
     @cached_property
     def holds_bundles(self) -> bool:
         """True if the table's splits are of our format."""

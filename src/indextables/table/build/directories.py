@@ -15,11 +15,6 @@ class Directories:
         self._root = Path(log.url) if log.is_local else None
         self._before = {path for path in self._above("") if path.exists()}
 
-    @property
-    def root_is_new(self) -> bool:
-        """True if the table's own directory did not exist when this value was made, so that uploads make it."""
-        return self._root is not None and self._root not in self._before
-
     def remove(self, keys: Iterable[str]) -> None:
         """Remove the directories of these uploads, innermost first. A directory stays if it existed before or is not empty."""
         for directory in sorted({key.rpartition("/")[0] for key in keys}, reverse=True):

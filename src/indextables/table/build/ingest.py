@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -37,13 +38,15 @@ def ingest(
     With `computed_from_all` the rows were computed from all rows at the handle's version: a change of any is a conflict.
     """
     handle.require_writable("writing")
-    uploads, directories = Uploads(handle.log), Directories(handle.log)
+    uploads = Uploads(handle.log)
+    was_removed = handle.is_local and not Path(handle.url).exists()
+    made = Directories(handle.log) if was_removed else None
     change = Change(replace=replaced, computed_from_all=computed_from_all)
     try:
         return _written(handle, batches, uploads, change, parameters, progress)
     except BaseException:
-        if directories.root_is_new:  # the table was removed from the disk, and the uploads made its directory again
-            directories.remove(uploads.names)
+        if made is not None:  # the table was removed from the disk, and the uploads made its directory again
+            made.remove(uploads.names)
         raise
 
 

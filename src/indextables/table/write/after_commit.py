@@ -15,10 +15,7 @@ logger = logging.getLogger("indextables")
 
 def after_commit(handle: TableHandle) -> TableHandle:
     """Write a state every `checkpoint.interval` versions. Returns the handle to go on with."""
-    version, every = handle.snapshot.version, handle.log.settings.checkpoint_every
-    if every is None or version == 0 or version % every:
-        return handle
-    return _checkpointed(handle, compact=False)
+    return _checkpointed(handle, compact=False) if handle.is_state_due else handle
 
 
 def after_merge(handle: TableHandle) -> TableHandle:
