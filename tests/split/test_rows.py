@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import math
+import os
 import random
 import subprocess
 import sys
 import textwrap
 import threading
+import time
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -39,6 +44,7 @@ from indextables.core.types import spark_json_to_arrow
 from indextables.split.bundle.bundle_reader import Pages, read_footer
 from indextables.split.bundle.bundle_writer import RowsCopy
 from indextables.split.bundle.footer import Part
+from indextables.split.rows.held_rows import HeldRows
 from indextables.split.rows.row_reader import Rows
 from indextables.split.rows.row_writer import write_rows
 from indextables.split.rows.segment_cache import segment_cache
@@ -445,6 +451,71 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     assert Path("/dev/full").exists()
     with pytest.raises(StorageError, match="No such file"):
         write_rows(tmp_path / "no" / "r", numbers(0).schema, numbers(1).to_batches())
+
+
+def test_the_iterator_runs_on_the_calling_thread_also_while_others_read(tmp_path: Path) -> None:
+    """Vortex lets a thread that waits for a row file work for all others. A thread that holds a lock meanwhile would wait for ever."""
+    table = numbers(60_000)
+    key, sealed = make(tmp_path, table)
+    held, stop, advanced = threading.Lock(), threading.Event(), set()
+
+    def read() -> None:
+        while not stop.is_set():
+            with held:
+                assert len(scanned(open_rows(tmp_path, key, sealed), ["n"])) == 60_000
+            time.sleep(0.001)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in table.to_batches(2_000):
+            assert held.acquire(timeout=60), "the thread that reads waits for the iterator, and the iterator for that thread"
+            held.release()
+            advanced.add(threading.get_ident())
+            yield batch
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        for number in range(20):
+            (written,) = write_rows(tmp_path / f"r{number}", table.schema, batches())
+            assert written.rows == 60_000
+    finally:
+        stop.set()
+    reader.join(60)
+    assert advanced == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("budget", [0, 100_000, 1 << 30])
+def test_rows_that_wait_come_in_order_from_memory_and_from_a_file(budget: int, tmp_path: Path) -> None:
+    table = numbers(50_000, d=pa.array([Decimal(n) for n in range(50_000)], pa.decimal128(38, 2)))
+    with HeldRows(table.schema, tmp_path / "held", memory=budget) as held:
+        for batch in table.to_batches(700):
+            held.add(batch)
+        assert (tmp_path / "held").exists() == (budget < table.nbytes)
+        with held.reader() as rows:
+            assert rows.read_all().equals(table)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_of_rows_that_wait(tmp_path: Path) -> None:
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    class Place(type(tmp_path)):  # type: ignore[misc]  # Python 3.11 makes the class when it is asked for a path
+        def open(self, mode: str = "r", *_: Any, **__: Any) -> Any:
+            return Full()
+
+    with (
+        HeldRows(numbers(0).schema, Place(tmp_path / "held"), memory=0) as held,
+        pytest.raises(StorageError, match=r"held.*No space left on device"),
+    ):
+        held.add(numbers(3).to_batches()[0])
+    with (
+        HeldRows(numbers(0).schema, tmp_path / "no" / "held", memory=0) as held,
+        pytest.raises(StorageError, match="held"),
+    ):
+        held.add(numbers(3).to_batches()[0])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_wide_rows_are_spread_over_files(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@
               ├──▶ IndexBuilder ──▶ index files ─┐
               └──▶ write_rows   ──▶ row files   ─┴─▶ write_bundle ──▶ one file
 
-The row store pulls, and each batch is counted and indexed as it passes: memory is bounded by the index writer's heap and a
-few batches, and compression, indexing and the reading of the next batch overlap.
+Each batch is counted and indexed on its way to the row store, which compresses the rows of a file once all of them are there.
+Memory is bounded by the index writer's heap and a few batches; indexing and the reading of the next batch overlap.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rows into the row store of a split.
 
-Writing is one pass over an iterator of batches, at the pace of the slower side, and needs as much memory as a few batches. Vortex
-holds 8,192 rows of every column before it writes any of them: a lot, if they are documents of a megabyte each. So a file ends
-when such a block grows too large, and the next one begins behind it in the same bundle.
+Writing is one pass over an iterator of batches, which are gathered (`HeldRows`) until a file has enough of them, and needs as much
+memory as a few batches. Vortex holds 8,192 rows of every column before it writes any of them: a lot, if they are documents of a
+megabyte each. So a file ends when such a block grows too large, and the next one begins behind it in the same bundle.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from indextables.core.errors import SchemaError, StorageError
 from indextables.split.bundle.bundle_writer import RowsFile
 from indextables.split.bundle.native_errors import first_line, is_failure
 from indextables.split.rows.block_cache import BLOCK_ROWS
+from indextables.split.rows.held_rows import HeldRows
 from indextables.split.rows.stored_types import is_stored_as_is, stored_schema, to_stored
 
 BLOCK_BYTES: Final = 1 << 26
@@ -40,8 +41,8 @@ def write_rows(
 
     A file has at most `file_bytes` of rows, and a block of rows in a file at most `block_bytes`.
 
-    The iterator is advanced on the calling thread while others compress, so it may do work of its own on each batch.
-    What it raises is raised here. After an error no file is left. Raises SchemaError for batches that do not fit.
+    The iterator is advanced on the calling thread alone, and never while Vortex works: it may read other row files, and wait for
+    locks. What it raises is raised here. After an error no file is left. Raises SchemaError for batches that do not fit.
     """
     feed = _Feed(schema, batches, block_bytes, file_bytes)
     files: list[RowsFile] = []
@@ -62,19 +63,21 @@ def write_rows(
 
 
 def _write_file(target: Path, feed: _Feed) -> None:
-    reader = pa.RecordBatchReader.from_batches(feed.schema, feed.next_file())
-    try:
-        vx.io.write(reader, str(target))
-    except BaseException as error:
-        if feed.error is not None:
-            raise feed.error from None
-        if not is_failure(error):
-            raise
-        raise StorageError(f"rows cannot be written to {target}: {first_line(error)}", key=str(target)) from error
+    with HeldRows(feed.schema, target.with_name(f"{target.name}.held")) as held:
+        for batch in feed.next_file():
+            held.add(batch)
+        with held.reader() as rows:
+            try:
+                vx.io.write(rows, str(target))
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
+                message = f"rows cannot be written to {target}: {first_line(error)}"
+                raise StorageError(message, key=str(target)) from error
 
 
 class _Feed:
-    """Batches in the types of the row store, cut where a file ends. Keeps the error that ended them."""
+    """Batches in the types of the row store, cut where a file ends."""
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], block_bytes: int, file_bytes: int) -> None:
         self._given = schema
@@ -86,27 +89,21 @@ class _Feed:
         self._next: pa.RecordBatch | None = None
         self.rows = 0
         self.exhausted = False
-        self.error: BaseException | None = None
 
     def next_file(self) -> Iterator[pa.RecordBatch]:
+        """The batches of the next file."""
         total = block = rows = 0
-        try:
-            while (batch := self._peek()) is not None:
-                size = batch.nbytes
-                if rows and (total + size > self._file_bytes or block + size > self._block_bytes):
-                    return
-                self._next = None
-                total += size
-                rows += batch.num_rows
-                block = size if rows // BLOCK_ROWS > (rows - batch.num_rows) // BLOCK_ROWS else block + size
-                self.rows += batch.num_rows
-                yield batch
-            self.exhausted = True
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self.error = error
-            raise
+        while (batch := self._peek()) is not None:
+            size = batch.nbytes
+            if rows and (total + size > self._file_bytes or block + size > self._block_bytes):
+                return
+            self._next = None
+            total += size
+            rows += batch.num_rows
+            block = size if rows // BLOCK_ROWS > (rows - batch.num_rows) // BLOCK_ROWS else block + size
+            self.rows += batch.num_rows
+            yield batch
+        self.exhausted = True
 
     def _peek(self) -> pa.RecordBatch | None:
         if self._next is None:
