@@ -454,7 +454,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
 
 
 def test_the_iterator_runs_on_the_calling_thread_also_while_others_read(tmp_path: Path) -> None:
-    """Vortex lets a thread that waits for a row file work for all others. A thread that holds a lock meanwhile would wait for ever."""
+    """Vortex lets a thread that waits for a row file work for all others: one that holds a lock would wait for ever."""
     table = numbers(60_000)
     key, sealed = make(tmp_path, table)
     held, stop, advanced = threading.Lock(), threading.Event(), set()
