@@ -14,7 +14,7 @@ from indextables.split.bundle.bundle_reader import Pages, read_footer
 from indextables.split.bundle.bundle_writer import RowsCopy, RowsFile, Sealed, write_bundle
 from indextables.split.bundle.footer import Facts
 from indextables.split.rows.row_reader import Rows
-from indextables.split.rows.row_writer import BLOCK_BYTES, FILE_BYTES, write_rows
+from indextables.split.rows.row_writer import BLOCK_BYTES, FILE_BYTES, MEMORY_BYTES, write_rows
 from indextables.storage.local import LocalStore
 from indextables.storage.open_file import OpenFile
 from indextables.storage.store import Store
@@ -50,6 +50,7 @@ def make(
     *,
     block_bytes: int = BLOCK_BYTES,
     file_bytes: int = FILE_BYTES,
+    memory_bytes: int = MEMORY_BYTES,
     **more: Any,
 ) -> tuple[str, Sealed]:
     """A bundle in the directory: its key and its facts."""
@@ -58,7 +59,14 @@ def make(
         data = data.to_batches()
     assert schema is not None
     key = f"{next(_names)}.split"
-    parts = write_rows(directory / f"{key}.rows", schema, data, block_bytes=block_bytes, file_bytes=file_bytes)
+    parts = write_rows(
+        directory / f"{key}.rows",
+        schema,
+        data,
+        block_bytes=block_bytes,
+        file_bytes=file_bytes,
+        memory_bytes=memory_bytes,
+    )
     return key, seal(directory / key, schema, parts, **more)
 
 

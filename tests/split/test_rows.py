@@ -44,10 +44,10 @@ from indextables.core.types import spark_json_to_arrow
 from indextables.split.bundle.bundle_reader import Pages, read_footer
 from indextables.split.bundle.bundle_writer import RowsCopy
 from indextables.split.bundle.footer import Part
-from indextables.split.rows.held_rows import HeldRows
 from indextables.split.rows.row_reader import Rows
 from indextables.split.rows.row_writer import write_rows
 from indextables.split.rows.segment_cache import segment_cache
+from indextables.split.rows.spilled_rows import SpilledRows
 from indextables.storage.local import LocalStore
 from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from predicate_data import SCHEMA, predicates, to_table
@@ -467,7 +467,9 @@ def test_the_iterator_runs_on_the_calling_thread_also_while_others_read(tmp_path
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in table.to_batches(2_000):
-            assert held.acquire(timeout=60), "the thread that reads waits for the iterator, and the iterator for that thread"
+            assert held.acquire(timeout=60), (
+                "the thread that reads waits for the iterator, and the iterator for that thread"
+            )
             held.release()
             advanced.add(threading.get_ident())
             yield batch
@@ -484,15 +486,31 @@ def test_the_iterator_runs_on_the_calling_thread_also_while_others_read(tmp_path
     assert advanced == {threading.get_ident()}
 
 
+@pytest.mark.parametrize("batch_rows", [700, 50_000])
 @pytest.mark.parametrize("budget", [0, 100_000, 1 << 30])
-def test_rows_that_wait_come_in_order_from_memory_and_from_a_file(budget: int, tmp_path: Path) -> None:
+def test_rows_that_wait_come_in_order_from_memory_and_from_a_file(budget: int, batch_rows: int, tmp_path: Path) -> None:
     table = numbers(50_000, d=pa.array([Decimal(n) for n in range(50_000)], pa.decimal128(38, 2)))
-    with HeldRows(table.schema, tmp_path / "held", memory=budget) as held:
-        for batch in table.to_batches(700):
-            held.add(batch)
-        assert (tmp_path / "held").exists() == (budget < table.nbytes)
-        with held.reader() as rows:
-            assert rows.read_all().equals(table)
+    spilled: set[str] = set()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in table.to_batches(batch_rows):
+            yield batch
+            spilled.update(path.name for path in tmp_path.iterdir())
+
+    key, sealed = make(tmp_path, batches(), table.schema, memory_bytes=budget)
+    assert_same(scanned(open_rows(tmp_path, key, sealed)), table)
+    assert spilled == ({f"{key}.rows.spilled"} if budget < table.nbytes else set())
+    assert [path.name for path in tmp_path.iterdir()] == [key]
+
+
+def test_an_iterator_that_fails_leaves_no_rows_that_wait(tmp_path: Path) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from numbers(20_000).to_batches(5_000)
+        assert [path.name for path in tmp_path.iterdir()] == ["rows.spilled"]
+        raise ArithmeticError("no more rows")
+
+    with pytest.raises(ArithmeticError, match="no more rows"):
+        write_rows(tmp_path / "rows", numbers(0).schema, batches(), memory_bytes=10_000)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -506,15 +524,15 @@ def test_a_disk_that_is_full_of_rows_that_wait(tmp_path: Path) -> None:
             return Full()
 
     with (
-        HeldRows(numbers(0).schema, Place(tmp_path / "held"), memory=0) as held,
-        pytest.raises(StorageError, match=r"held.*No space left on device"),
+        SpilledRows(numbers(0).schema, Place(tmp_path / "spilled")) as spilled,
+        pytest.raises(StorageError, match=r"spilled.*No space left on device"),
     ):
-        held.add(numbers(3).to_batches()[0])
+        spilled.add(numbers(3).to_batches()[0])
     with (
-        HeldRows(numbers(0).schema, tmp_path / "no" / "held", memory=0) as held,
-        pytest.raises(StorageError, match="held"),
+        SpilledRows(numbers(0).schema, tmp_path / "no" / "spilled") as spilled,
+        pytest.raises(StorageError, match="spilled"),
     ):
-        held.add(numbers(3).to_batches()[0])
+        spilled.add(numbers(3).to_batches()[0])
     assert list(tmp_path.iterdir()) == []
 
 

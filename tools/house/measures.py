@@ -51,7 +51,6 @@ def _walked(verb: str, title: str, modules: tuple[int, int], edges: tuple[int, i
 
 MEASURES = (
     *_walked("search", "a warm search", (33, 24), (45, 33)),
-    # 46 until every verb was measured (core.metrics) and Table was divided into classes (table.at_version)
     *_walked("append", "an append", (55, 46), (100, 75)),
     *_walked("task", "a read task of Spark", (42, 34), (71, 53)),
     Measure("reader", "methods of SplitReader", 47, 15, classes.split_reader),

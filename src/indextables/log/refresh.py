@@ -65,7 +65,7 @@ def refresh_now(at: LogAtVersion) -> Snapshot:
     ]
     if log.is_local:
         calls.append(lambda: log.head_version(snapshot.version))
-    following, zero, *tips = log.workers.together(calls)
+    following, zero, *tips = [call() for call in calls] if log.is_local else log.workers.together(calls)
     if zero is None or zero.etag != snapshot.anchor or too_old(at):
         return reopen(at)  # too old only now: the process slept between the question and the answer
     if any(_is_another(snapshot, found) for found in tips):

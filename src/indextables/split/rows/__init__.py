@@ -4,7 +4,7 @@ batch ──▶ stored_types.py ──▶ row_writer.py ──▶ Vortex files �
 
 row_source.py     RowSource: the methods of stored rows that the package uses
 row_writer.py     batches → Vortex files
-held_rows.py      rows that wait until Vortex writes them
+spilled_rows.py   rows that wait in a file until Vortex writes them
 row_reader.py     Rows: take by number, scan with a filter, read a whole column
 stored_types.py   Arrow type ⇄ type in the row store
 vortex_filter.py  predicate → filter that Vortex may apply without losing a row

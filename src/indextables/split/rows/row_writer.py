@@ -1,8 +1,13 @@
 """Rows into the row store of a split.
 
-Writing is one pass over an iterator of batches, which are gathered (`HeldRows`) until a file has enough of them. Writing needs
-as much memory as a few batches. Vortex holds 8,192 rows of every column before it writes any of them: a lot, if they are documents of a
-megabyte each. So a file ends when such a block grows too large, and the next one begins behind it in the same bundle.
+Writing is one pass over an iterator of batches, which are gathered until a file has enough of them: in memory up to a budget, in
+a file (`SpilledRows`) beyond the budget. So writing needs as much memory as a few batches. Vortex holds 8,192 rows of every
+column before it writes any of them: a lot, if they are documents of a megabyte each. So a file ends when such a block grows too
+large, and the next one begins behind it in the same bundle.
+
+Vortex gets no iterator of Python's. It has one executor for the whole process, and a thread that waits for Vortex runs any task
+of the executor meanwhile: a thread that opens one file would advance the iterator of another thread that writes. If that
+iterator waited for a lock that the first thread holds, both would wait for ever.
 """
 
 from __future__ import annotations
@@ -20,13 +25,15 @@ from indextables.core.errors import SchemaError, StorageError
 from indextables.split.bundle.bundle_writer import RowsFile
 from indextables.split.bundle.native_errors import first_line, is_failure
 from indextables.split.rows.block_cache import BLOCK_ROWS
-from indextables.split.rows.held_rows import HeldRows
+from indextables.split.rows.spilled_rows import SpilledRows
 from indextables.split.rows.stored_types import is_stored_as_is, stored_schema, to_stored
 
 BLOCK_BYTES: Final = 1 << 26
 """Bytes of a block of rows, at most: Vortex holds a whole block in memory."""
 FILE_BYTES: Final = 1 << 30
 """Bytes of a file of rows, at most: its rows fit into one batch, whose texts must stay below 2 GiB."""
+MEMORY_BYTES: Final = 1 << 24
+"""Bytes of rows, in Arrow, that wait in memory until Vortex writes them: 16 MiB. The rows of most splits do."""
 
 
 def write_rows(
@@ -36,10 +43,12 @@ def write_rows(
     *,
     block_bytes: int = BLOCK_BYTES,
     file_bytes: int = FILE_BYTES,
+    memory_bytes: int = MEMORY_BYTES,
 ) -> tuple[RowsFile, ...]:
     """Write all rows to `path`, and to `path.1` and so on where one file is not enough. Returns the files, in order.
 
-    A file has at most `file_bytes` of rows, and a block of rows in a file at most `block_bytes`.
+    A file has at most `file_bytes` of rows, and a block of rows in a file at most `block_bytes`. Of the rows that wait for
+    Vortex, at most about `memory_bytes` are in memory.
 
     The iterator is advanced on the calling thread alone, and never while Vortex works: it may read other row files, and wait for
     locks. What it raises is raised here. After an error no file is left. Raises SchemaError for batches that do not fit.
@@ -51,7 +60,7 @@ def write_rows(
             target = path.with_name(f"{path.name}.{len(files)}") if files else path
             rows = feed.rows
             files.append(RowsFile(target, 0))
-            _write_file(target, feed)
+            _write_file(target, feed, memory_bytes)
             files[-1] = RowsFile(target, feed.rows - rows)
             if feed.exhausted:
                 return tuple(files)
@@ -62,18 +71,36 @@ def write_rows(
         raise
 
 
-def _write_file(target: Path, feed: _Feed) -> None:
-    with HeldRows(feed.schema, target.with_name(f"{target.name}.held")) as held:
-        for batch in feed.next_file():
-            held.add(batch)
-        with held.reader() as rows:
-            try:
-                vx.io.write(rows, str(target))
-            except BaseException as error:
-                if not is_failure(error):
-                    raise
-                message = f"rows cannot be written to {target}: {first_line(error)}"
-                raise StorageError(message, key=str(target)) from error
+def _write_file(target: Path, feed: _Feed, memory_bytes: int) -> None:
+    batches = feed.next_file()
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.nbytes
+        if size > memory_bytes:
+            break
+    else:
+        _give_to_vortex(pa.Table.from_batches(waiting, feed.schema).to_reader(), target)
+        return
+    with SpilledRows(feed.schema, target.with_name(f"{target.name}.spilled")) as spilled:
+        while waiting:
+            spilled.add(waiting.pop(0))
+        for batch in batches:
+            spilled.add(batch)
+        with spilled.reader() as rows:
+            _give_to_vortex(rows, target)
+
+
+def _give_to_vortex(rows: pa.RecordBatchReader, target: Path) -> None:
+    """Write one file. The reader runs no Python."""
+    try:
+        vx.io.write(rows, str(target))
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        message = f"rows cannot be written to {target}: {first_line(error)}"
+        raise StorageError(message, key=str(target)) from error
 
 
 class _Feed:
@@ -122,4 +149,4 @@ class _Feed:
         return to_stored(batch, self._given)
 
 
-__all__ = ["BLOCK_BYTES", "FILE_BYTES", "write_rows"]
+__all__ = ["BLOCK_BYTES", "FILE_BYTES", "MEMORY_BYTES", "write_rows"]

@@ -29,6 +29,8 @@ class JobGroup:
     def together(self, jobs: Sequence[Callable[[], T]]) -> list[T]:
         """The results of all jobs, in order. Raises the first error, once no job runs any more."""
         try:
+            if len(jobs) == 1:
+                return [self._run(jobs[0])]
             return self._workers.together([partial(self._run, job) for job in jobs], limit=self._limit)
         except BaseException as error:
             self._end(error)
