@@ -150,6 +150,40 @@ def test_one_partition_decodes_few_blocks(monkeypatch: pytest.MonkeyPatch) -> No
     assert 1 <= len(decoded) <= 2
 
 
+def test_one_partition_of_many_commits_decodes_few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each commit adds a file to every partition, and the states are incremental: a manifest may repeat older paths."""
+    store = MemoryStore()
+    log = make_log(store)
+    days = [f"2024-{month:02}-{day:02}" for month in range(1, 11) for day in range(1, 29)]
+    decoded: list[int] = []
+    decompress = manifest_readers.decompress
+
+    def spy(name: str, codec: str, data: memoryview) -> Any:
+        decoded.append(len(data))
+        return decompress(name, codec, data)
+
+    with (
+        mock.patch.object(encode_columns, "_BLOCK_BYTES", 10_000),
+        mock.patch.object(block_bounds, "ENTRIES_WORTH_A_NOTE", 0),
+    ):
+        snapshot = table(log, "day")
+        for commit in range(3):
+            ids = [(day, uuid.UUID(int=commit << 32 | number)) for number, day in enumerate(days)]
+            snapshot = stated(
+                log, committed(log, snapshot, [add(f"day={day}/part-{name}.split", day=day) for day, name in ids])
+            )
+        manifests = state_of(snapshot).manifests
+        assert sum(item.may_repeat for item in manifests) >= 2
+        blocks = [
+            len(read_container("m", store.objects[f"_transaction_log/{item.path}"].data).blocks) for item in manifests
+        ]
+        assert min(blocks) >= 4
+        monkeypatch.setattr(manifest_readers, "decompress", spy)
+        where = parse_predicate(f"day = DATE '{days[100]}'", snapshot.schema)
+        assert len(matching(fresh(store), where)) == 3
+    assert len(manifests) <= len(decoded) <= 2 * len(manifests), f"decoded {len(decoded)} of {sum(blocks)} blocks"
+
+
 @pytest.mark.parametrize("spelt", [True, False])
 def test_a_newer_entry_in_another_partition_is_never_passed_over(spelt: bool) -> None:
     """A path that was added again, with other partition values: its old entry is not live, whatever is asked for."""

@@ -253,7 +253,7 @@ def _search(parts: SplitParts, access: IndexQuery[Search]) -> RowNumbers:
 def _rows_by_number(parts: SplitParts, columns: Sequence[str], rows: RowNumbers) -> Iterator[pa.RecordBatch]:
     """Rows by number, or, if they are a large share of all rows, picked from a scan."""
     projection = parts.adapter.projection(columns)
-    many = len(rows.numbers) > parts.footer.rows * parts.opened.costs.most_share
+    many = parts.opened.costs.are_picked_from_a_scan(len(rows.numbers), parts.footer.rows)
     if many and rows.residual == TRUE and projection.stored:
         batches = _pick(parts, rows.numbers, projection.stored)
     else:
@@ -334,7 +334,7 @@ def _numbered(
     names = _with_residual(projection.stored, residual)
     if numbers is None:
         batches = _read(parts, names, TRUE)
-    elif names and len(numbers) > parts.footer.rows * parts.opened.costs.most_share:
+    elif names and parts.opened.costs.are_picked_from_a_scan(len(numbers), parts.footer.rows):
         batches = _pick(parts, numbers, names)
     else:
         batches = _taken(parts, numbers, names)

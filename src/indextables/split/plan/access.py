@@ -153,7 +153,7 @@ def choose_access(
     if purpose is not Purpose.AGGREGATE and split.row_count > costs.small_split_rows and split.has_index:
         looked_up = split.look_up(remaining)
         if looked_up is not None:
-            few = len(looked_up[0]) <= split.row_count * costs.most_share
+            few = not costs.are_picked_from_a_scan(len(looked_up[0]), split.row_count)
             return RowNumbers(*looked_up, "column") if few or purpose is Purpose.COUNT else Scan(remaining)
     if purpose is Purpose.LOCATE or not _index_is_worth_asking(split, remaining, costs):
         return Scan(remaining)
