@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -533,6 +534,29 @@ def test_a_disk_that_is_full_of_rows_that_wait(tmp_path: Path) -> None:
         pytest.raises(StorageError, match="spilled"),
     ):
         spilled.add(numbers(3).to_batches()[0])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_that_wait_in_a_file_that_was_cut_are_refused(tmp_path: Path) -> None:
+    """Cut between two batches, where the stream reads as a shorter one."""
+    batch = numbers(1_000).to_batches()[0]
+    with SpilledRows(batch.schema, tmp_path / "spilled") as spilled:
+        spilled.add(batch)
+        size = (tmp_path / "spilled").stat().st_size
+        spilled.add(batch)
+        file, opened = tmp_path / "spilled", spilled.reader()
+        closed = spilled._file.close
+
+        def cut() -> None:
+            closed()
+            os.truncate(file, size)
+
+        with (
+            mock.patch.object(spilled, "_file", mock.Mock(wraps=spilled._file, close=cut)),
+            pytest.raises(StorageError, match=r"spilled has \d+ bytes, and \d+ were written"),
+            opened,
+        ):
+            raise AssertionError("the rows were read")
     assert list(tmp_path.iterdir()) == []
 
 

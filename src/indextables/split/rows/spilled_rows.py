@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from indextables.core.errors import StorageError
 from indextables.storage.error_translation import translate
 
 
@@ -41,10 +42,20 @@ class SpilledRows:
 
     @contextmanager
     def reader(self) -> Iterator[pa.RecordBatchReader]:
-        """All rows, once, through a reader that runs no Python. Raises StorageError if the file cannot be written."""
+        """All rows, once, through a reader that runs no Python.
+
+        Raises StorageError if the file cannot be written, or was changed by something else.
+        """
         with self._translated():
             self._begun().close()
+            written = self._file.tell()
             self._file.close()
+            found = self._path.stat().st_size
+        if found != written:  # a stream that ends between two batches would pass for a shorter one
+            raise StorageError(
+                f"{self._path} has {found} bytes, and {written} were written: something else changed the file; write again",
+                key=self._path.name,
+            )
         with pa.OSFile(str(self._path)) as source, pa.ipc.open_stream(source) as rows:
             yield rows
 
