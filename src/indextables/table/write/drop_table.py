@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from indextables.core.errors import StorageError
+from indextables.core.metrics import METRICS
 from indextables.log.log_paths import LOG_DIR
 from indextables.log.table_log import TableLog
 from indextables.storage.local import local_store
@@ -12,6 +13,7 @@ from indextables.table.build.uploads import SPLIT_SUFFIX
 from indextables.table.open_table import open_table_of
 
 
+@METRICS.measured("drop")
 def drop_table(log: TableLog) -> None:
     """Delete a table. Raises TableNotFound, and StorageError where an object cannot be deleted.
 
