@@ -59,9 +59,9 @@ def _base(log: TableLog) -> int | None:
 def _steps(keys: Collection[str], base: int | None) -> list[list[str]]:
     """What goes in each delete call.
 
-    Version 0 goes after the older states, because it tells which state is this table's, and before the newest one: alone, version 0
-    would be a table without rows. From the third step on nothing can be opened. Splits go before the last names of the log, so
-    that a drop can be repeated until everything is gone, and nobody creates a table among them.
+    Version 0 goes after the older states, because it tells which state is this table's, and before the newest one, because alone
+    it would be a table without rows. From the third step on nothing can be opened. Splits go before the last names of the log,
+    so that a drop can be repeated until everything is gone, and nobody creates a table among them.
     """
     of_log = [key for key in keys if key.startswith(f"{LOG_DIR}/")]
     numbers = {key: number for key in of_log if (number := _base_number(key)) is not None}
