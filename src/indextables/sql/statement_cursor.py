@@ -71,7 +71,8 @@ class StatementCursor(WordCursor):
         place, first = self._index, self.word.upper
         for start in self.clause_starts:
             if start[0] == first and len(start) >= least:
-                if tuple(word.upper for word in self._words[place : place + len(start)]) == start:
+                said = tuple(word.upper for word in self._words[place : place + len(start)])
+                if said == start:
                     return True
         return False
 
