@@ -477,3 +477,7 @@ def test_optimize(logs: Table) -> None:
     before = logs.files().num_rows
     indextables.sql("OPTIMIZE INDEXTABLES logs", logs=logs)
     assert logs.files().num_rows < before
+    steps = indextables.sql("OPTIMIZE INDEXTABLES logs PREWARM", logs=logs).to_pylist()
+    assert [step["step"] for step in steps] == ["merge", "compact", "purge", "prewarm"]
+    assert steps[-1]["status"] in ("success", "no_action"), steps[-1]
+    assert logs.prewarm().fetched == 0, "the statement brought all of it"

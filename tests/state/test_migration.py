@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import indextables
 from indextables import Table
 from indextables.log.open_snapshot import open_log
 from indextables.log.snapshot import LogAtVersion, Snapshot
@@ -70,13 +71,13 @@ def test_auto_upgrade_on_read(shape: Shape) -> None:
 
 
 def test_checkpoint_sql_upgrade() -> None:
-    """`Table.checkpoint` is the verb behind the statement."""
     store = MemoryStore()
     put_table(store)
     log = make_log(store)
     t = Table(TableHandle(log, open_log(log)))
-    done = t.checkpoint()
-    assert (done.format, done.kind, done.written) == ("avro-state", "compacted", True)
+    (done,) = indextables.sql("CHECKPOINT INDEXTABLES logs", logs=t).to_pylist()
+    assert (done["status"], done["checkpoint_version"], done["protocol_version"]) == ("success", 6, 4)
+    assert (done["num_files"], done["is_multi_part"]) == (16, False)
     assert t.version == 6, "the protocol was committed first"
     assert json.loads(store.objects["_transaction_log/_last_checkpoint"].data)["format"] == "avro-state"
     assert stored_state(store, 6)["protocolVersion"] == 4

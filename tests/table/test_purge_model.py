@@ -1,17 +1,20 @@
 """Purges with random retentions, at random moments, among everything else that happens to a table.
 
 Splits are fakes: the bytes of a split are the names of its rows. The model knows the rows of every version, when the version was
-followed by the next one, and how far back the retentions so far have promised time travel. After every step each promised version
+followed by the next one, and how far back the retentions so far have promised time travel. Verbs also die at any of their calls:
+then the model takes over whether a version was committed, and nothing else. After every step each promised version
 reads back its rows, whoever opened the newest version within the safety age can still read all of it, and after a purge nothing
 is left that could have gone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -27,6 +30,7 @@ from indextables.log.snapshot import LogAtVersion, Snapshot
 from indextables.log.state.checkpoint import checkpoint
 from indextables.log.state.collect import collect_manifests
 from indextables.log.table_log import TableLog
+from indextables.storage.testing.faulty import Died, Fault, Faulty, Plan
 from indextables.table.handle import TableHandle
 from indextables.table.maintain.purge import purge
 from indextables.table.maintain.purging.orphans import Ages
@@ -48,6 +52,9 @@ OPTIONS = {
 }
 DAYS = ("a", "b")
 HOURS = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 6.0, 24.0])
+CALLS = st.integers(1, 40)
+"""Requests of a verb. The longest of them, a purge of a table with many states, makes about as many."""
+DEATHS = st.sampled_from([Fault.DIE_BEFORE, Fault.DIE_AFTER])
 WAITS = st.sampled_from([60.0, 0.5 * HOUR, 61 * 60.0, 1.9 * HOUR, 2.1 * HOUR, 7 * HOUR, 30 * HOUR])
 
 
@@ -257,6 +264,65 @@ class PurgedTable(RuleBasedStateMachine):
             elif key.endswith(".json"):
                 found.append(unpacked(stored.data).decode())
         return "\n".join(found)
+
+    # who dies half way
+
+    @rule(
+        verb=st.sampled_from(["purge", "clean up", "checkpoint", "truncate"]),
+        call=CALLS,
+        fault=DEATHS,
+        hours=HOURS,
+        compact=st.booleans(),
+        form=st.sampled_from(["avro", "json"]),
+    )
+    def die(self, verb: str, call: int, fault: Fault, hours: float, compact: bool, form: str) -> None:
+        """A verb ends at one of its requests. What a retention allowed to go may be gone, and what was not begun is there."""
+        with self.dying(call, fault, form) as log:
+            at = TableHandle(log, open_log(log))
+            match verb:
+                case "purge":
+                    self.promised_since = max(self.promised_since, self.now - hours * HOUR)
+                    purge(at, Ages(hours, hours))
+                case "clean up":
+                    self.promised_since = max(self.promised_since, self.now - hours * HOUR)
+                    clean_up(at, retention_ms=round(hours * HOUR * 1000))
+                    collect_manifests(at)
+                case "checkpoint" if at.version:
+                    checkpoint(at, compact=compact)
+                case "truncate":
+                    truncate_time_travel(at)
+        if self.was_committed(self.live):
+            assert verb == "truncate"
+            self.floor = len(self.versions) - 1
+
+    @precondition(lambda self: len(self.versions) > 1)
+    @rule(call=CALLS, fault=DEATHS, data=st.data())
+    def die_restoring(self, call: int, fault: Fault, data: st.DataObject) -> None:
+        number = data.draw(st.sampled_from([each for each in range(len(self.versions)) if self.is_promised(each)]))
+        with self.dying(call, fault) as log:
+            restore(TableHandle(log, open_log(log)), number, None)
+        self.was_committed(self.versions[number].files)
+
+    @contextmanager
+    def dying(self, call: int, fault: Fault, form: str = "avro") -> Iterator[TableLog]:
+        """A log of a process that dies at its request number `call`, unless it has done its work before."""
+        faulty = Faulty(self.store, Plan(call, fault))
+        try:
+            yield make_log(faulty, OPTIONS | {"state.format": form})
+        except Died as death:
+            event(f"died {str(death).split()[0]}")
+            assert faulty.fired
+        else:
+            assert not faulty.fired
+
+    def was_committed(self, files: dict[str, str]) -> bool:
+        """Take over the next version, which has these files, if there is one. There are never two."""
+        newest = open_log(self.log()).version
+        assert newest in (len(self.versions) - 1, len(self.versions))
+        if newest == len(self.versions):
+            self.versions.append(Version(files, self.now))
+            return True
+        return False
 
     # time, and who reads
 

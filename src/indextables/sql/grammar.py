@@ -44,7 +44,7 @@ FORMS: Final[tuple[Form, ...]] = (
     form(c.Checkpoint, "CHECKPOINT INDEXTABLES {table}"),
     form(c.Compact, "COMPACT INDEXTABLES {table}"),
     form(c.TruncateTimeTravel, "TRUNCATE INDEXTABLES TIME TRAVEL {table}", _DRY),
-    form(c.Optimize, "OPTIMIZE INDEXTABLES {table}", _DRY),
+    form(c.Optimize, "OPTIMIZE INDEXTABLES {table}", _DRY, "PREWARM {prewarm:flag}"),
     form(c.RepairLog, "REPAIR INDEXTABLES TRANSACTION LOG {source:path}", "AT LOCATION {target:path}"),
     form(c.Fsck, "FSCK INDEXTABLES {table}", "REPAIR {repair:flag}"),
     form(c.Restore, "RESTORE INDEXTABLES {table} TO VERSION {version:whole}"),

@@ -16,9 +16,12 @@ _NO_WORD: Final = "\x00"
 def next_keywords(text: str) -> list[str]:
     """The keywords that may come next in the last statement of a text; none where a value is expected."""
     try:
-        *_, words = statements_of(f"{text} {_NO_WORD}")
+        statements = list(statements_of(f"{text} {_NO_WORD}"))
     except StatementError:
         return []  # an open quote or comment
+    words = statements[-1] if statements else []
+    if len(words) < 2 or words[-2].text != _NO_WORD:
+        return []  # a comment up to the end of the line
     if not is_ours(words):
         said = tuple(SYNONYMS.get(word.upper, word.upper) for word in words[:-2])
         begun = [keywords(form.pattern) for form in FORMS]

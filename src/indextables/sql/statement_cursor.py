@@ -68,11 +68,13 @@ class StatementCursor(WordCursor):
 
     def starts_clause(self, least: int = 1) -> bool:
         """Whether all keywords of a clause come next. Clauses with fewer than `least` keywords do not count."""
-        place = self._index
-        return any(
-            len(start) >= least and tuple(word.upper for word in self._words[place : place + len(start)]) == start
-            for start in self.clause_starts
-        )
+        place, first = self._index, self.word.upper
+        for start in self.clause_starts:
+            if start[0] == first and len(start) >= least:
+                said = tuple(word.upper for word in self._words[place : place + len(start)])
+                if said == start:
+                    return True
+        return False
 
     def expected(self, *what: str) -> StatementError:
         """The error for the next word, which is none of those that may stand there."""

@@ -30,6 +30,7 @@ def rows_of(answer: pa.Table) -> int:
 class Questions(TableAtVersion):
     """What callers ask of a table: its rows, its files and its past."""
 
+    @METRICS.measured("files")
     def files(self, where: str | None = None) -> pa.Table:
         """Live files, without those that cannot hold a row for which `where` (SQL) is true."""
         handle = self._handle
@@ -84,6 +85,7 @@ class Questions(TableAtVersion):
         )
         return search(handle, request)
 
+    @METRICS.measured("explain")
     def explain(self, query: str) -> str:
         """What a query asks of this table, in words: which columns, and how texts are cut. Raises QueryError."""
         from indextables.table.read.explain import explain_query
@@ -120,6 +122,7 @@ class Questions(TableAtVersion):
             handle, make_request(handle, "reading", columns=groups.columns, where=where, query=query, aggregate=groups)
         )
 
+    @METRICS.measured("component_sizes")
     def component_sizes(self, where: str | None = None) -> pa.Table:
         """What takes the space: a row for each part of each split, or of those that may hold rows for which `where` is true.
 
@@ -132,16 +135,19 @@ class Questions(TableAtVersion):
         handle = self._handle
         return component_sizes(handle, make_request(handle, "reading", columns=(), where=where))
 
+    @METRICS.measured("history")
     def history(self, limit: int | None = None) -> pa.Table:
         """Commits, newest first: version, timestamp, operation, parameters, metrics, txn_id, read_version, engine."""
         return read_history(self._handle, None if limit is None else row_limit("limit", limit))
 
+    @METRICS.measured("changes")
     def changes(self, since: int | Moment) -> Changes:
         """What was added and removed after a version, or after a time. Raises ChangesGone."""
         if isinstance(since, date | str):
             since = version_at(self._handle.log, milliseconds(since))
         return read_changes(self._handle, whole_number("since", since))
 
+    @METRICS.measured("partitions")
     def partitions(self) -> pa.Table:
         """The partitions that have files, a row each, in the order of their values.
 
@@ -150,6 +156,7 @@ class Questions(TableAtVersion):
         """
         return partitions_table(self._handle)
 
+    @METRICS.measured("describe")
     def describe(self) -> pa.Table:
         """The table in facts, as `property`, `value` rows.
 
@@ -158,14 +165,17 @@ class Questions(TableAtVersion):
         """
         return describe_table(self._handle).table()
 
+    @METRICS.measured("state")
     def state(self) -> pa.Table:
         """The state that the table stands on: format, version, files, manifests, tombstones …, as `property`, `value` rows."""
         return describe_state(self._handle)
 
+    @METRICS.measured("log")
     def log(self, include_all: bool = False) -> pa.Table:
         """The log's actions, one a row: since the newest checkpoint, or all that is kept."""
         return read_log(self._handle, include_all=include_all)
 
+    @METRICS.measured("log_actions")
     def log_actions(self, include_all: bool = False) -> pa.Table:
         """The log's actions, one a row, with a column for every field that an action can have.
 
@@ -176,6 +186,7 @@ class Questions(TableAtVersion):
 
         return read_log_actions(self._handle, include_all=include_all)
 
+    @METRICS.measured("skips")
     def skips(self) -> pa.Table:
         """Files that an operation could not handle, with the reason, the count, and until when they are left alone."""
         return skips_table(self._handle.snapshot, self._handle.log.clock.wall_ms())

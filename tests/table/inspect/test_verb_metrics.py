@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import signal
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,13 @@ import pyarrow as pa
 import pytest
 
 from indextables import AddAction, Table, inspect, metrics
-from indextables.core.errors import PredicateError, QueryError
+from indextables.core.errors import PredicateError, QueryError, VersionNotFound
 from indextables.core.metrics import METRICS
+from indextables.log.actions import ProtocolAction
+from indextables.log.commit import commit
+from indextables.log.conflicts import Change
+from indextables.table.open_log import open_log
+from indextables.table.write.drop_table import drop_table
 from openmetrics import families
 from table.inspect.inspect_support import SCHEMA, a_table, figures, only, rows
 from tables import handle_of
@@ -130,26 +136,108 @@ def test_upkeep(tmp_path: Path) -> None:
     assert sums("cleanup") == {"objects_deleted": 0.0}
 
 
-def everything(place: Path) -> None:
-    """Every verb once, and one that fails."""
-    table = a_table(place, splits=4, **{"checkpoint.enabled": True, "checkpoint.interval": 3})
-    table.search("full")
-    table.count("id < 60")
-    table.aggregate(by=["day"])
-    table.scan().read_all()
-    table.prewarm()
-    table.overwrite(rows(0, 7, "d1"), where="day = 'd1'")
-    table.append(rows(0, 7, "d0"))
-    table.merge_splits()
-    table.checkpoint()
-    Table.open(table.url, options={"transaction.cache.enabled": False}).refresh().files("day = 'd1'")
-    METRICS.observe("indextables.commit.conflicts", 1)  # races of two writers are in another test
+def upgraded(table: Table) -> None:
+    """A table of an older protocol gets the newest one."""
+    older = ProtocolAction(4, 4, ("bundleSplits",), ("bundleSplits",))
+    commit(handle_of(table), Change(protocol=older), operation="WRITE")
+    assert table.refresh().upgrade_protocol().written
+
+
+VERBS: dict[str, Callable[[Table, Path], Any]] = {
+    "create": lambda _, place: Table.create(place / "new", SCHEMA),
+    "open": lambda table, _: Table.open(table.url),
+    "refresh": lambda table, _: table.refresh(),
+    "append": lambda table, _: table.append(rows(0, 7, "d0")),
+    "overwrite": lambda table, _: table.overwrite(rows(0, 7, "d1"), where="day = 'd1'"),
+    "commit_files": lambda table, _: table.commit_files(properties={"team": "blue"}),
+    "upgrade_protocol": lambda table, _: upgraded(table),
+    "search": lambda table, _: table.search("full"),
+    "count": lambda table, _: table.count("id < 60"),
+    "aggregate": lambda table, _: table.aggregate(by=["day"]),
+    "scan": lambda table, _: table.scan().read_all(),
+    "explain": lambda table, _: table.explain("full"),
+    "files": lambda table, _: table.files("day = 'd1'"),
+    "component_sizes": lambda table, _: table.component_sizes(),
+    "history": lambda table, _: table.history(),
+    "changes": lambda table, _: table.changes(0),
+    "partitions": lambda table, _: table.partitions(),
+    "describe": lambda table, _: table.describe(),
+    "state": lambda table, _: table.state(),
+    "log": lambda table, _: table.log(),
+    "log_actions": lambda table, _: table.log_actions(),
+    "skips": lambda table, _: table.skips(),
+    "prewarm": lambda table, _: table.prewarm(),
+    "merge_splits": lambda table, _: table.merge_splits(),
+    "checkpoint": lambda table, _: table.checkpoint(),
+    "purge": lambda table, _: table.purge(dry_run=True),
+    "fsck": lambda table, _: table.fsck(),
+    "repair": lambda table, place: Table.repair(table.url, place / "repaired"),
+    "clone": lambda table, place: table.clone(place / "copy"),
+    "optimize": lambda table, _: table.optimize(),
+    "restore": lambda table, _: table.restore(version=2),
+    "drop_partitions": lambda table, _: table.drop_partitions("day = 'd0'"),
+    "truncate_time_travel": lambda table, _: table.truncate_time_travel(),
+    "drop": lambda table, _: drop_table(open_log(table.url)),
+}
+"""How each verb is called, in an order in which each of them has something to do."""
+SERIES = {"merge_splits": "merge"}
+"""Verbs whose figures have another name."""
+
+
+def everything(place: Path) -> Iterator[str]:
+    """Every verb once, and one that fails. After each verb its name."""
+    table = a_table(place / "t", splits=4, **{"checkpoint.enabled": True, "checkpoint.interval": 3})
     with pytest.raises(QueryError):
         table.search("nothing:x")
+    METRICS.observe("indextables.commit.conflicts", 1)  # races of two writers are in another test
+    Table.open(table.url, options={"transaction.cache.enabled": False}).files("day = 'd1'")
+    for verb, call in VERBS.items():
+        call(table, place)
+        yield verb
+
+
+def test_every_verb_has_figures(tmp_path: Path) -> None:
+    """A new method of `Table` fails here until it has a line in `VERBS`, leaves a duration and stands on the page."""
+    public = {name for name in dir(Table) if not name.startswith("_") and callable(getattr(Table, name))}
+    assert VERBS.keys() - {"drop"} == public
+    METRICS.reset()
+    before: dict[str, dict[str, float]] = {}
+    for verb in everything(tmp_path):
+        after, name = METRICS.snapshot(), f"indextables.{SERIES.get(verb, verb)}.duration_ms"
+        assert after[name]["count"] > before.get(name, {"count": 0.0})["count"], verb
+        before = after
+
+
+def test_the_page_lists_every_verb_as_a_section_of_the_profiler() -> None:
+    page = (ROOT / "docs" / "reference" / "inspecting.md").read_text()
+    (listed,) = re.findall(r"^\| `verb` \| (.*): whole calls \|$", page, re.MULTILINE)
+    assert set(listed.split(", ")) == {SERIES.get(verb, verb) for verb in VERBS} | {"commit", "cleanup"}
+
+
+def test_figures_of_upkeep(tmp_path: Path) -> None:
+    table = a_table(tmp_path / "t", splits=3)
+    before = table.version
+    table.drop_partitions("day = 'd0'")
+    assert sums("drop_partitions") == {"files_removed": 2.0}
+    table.restore(version=before)
+    assert sums("restore") == {"files_added": 2.0, "files_removed": 0.0}
+    (tmp_path / "t" / "splits").mkdir()
+    orphan = tmp_path / "t" / "splits" / "split-1.split"
+    orphan.write_bytes(b"12345")
+    os.utime(orphan, (0, 0))
+    table.purge()
+    assert sums("purge") == {"splits_deleted": 1.0, "bytes_deleted": 5.0}
+    table.fsck()
+    assert sums("fsck") == {"findings": 0.0}
+    assert not table.upgrade_protocol().written
+    assert sums("upgrade_protocol") == {"written": 0.0}
+    with pytest.raises(VersionNotFound):
+        table.restore(version=99)
+    assert sums("restore")["failures"] == 1.0
 
 
 def test_the_page_lists_every_metric_and_the_text_is_valid(tmp_path: Path) -> None:
-    everything(tmp_path / "t")
+    assert list(everything(tmp_path)) == list(VERBS)
     page = (ROOT / "docs" / "reference" / "inspecting.md").read_text()
     listed = set(re.findall(r"^\| `(indextables\.[a-z_.]+)` \|", page, re.MULTILINE))
     seen = {name for name in METRICS.snapshot() if not name.endswith(".failures")} | METRICS.counters().keys()

@@ -59,6 +59,7 @@ class Checkpointed:
         )
 
 
+@METRICS.measured("checkpoint", written=lambda done: float(done.written))
 def compacted_checkpoint(at: LogAtVersion) -> Checkpointed:
     """Make sure that the newest version of the table has a compact state.
 
@@ -67,7 +68,7 @@ def compacted_checkpoint(at: LogAtVersion) -> Checkpointed:
     """
     log = at.log
     if at.snapshot.state_committed or log.options[opt.STATE_FORMAT] == "json":
-        return checkpoint(at, compact=True)
+        return _checkpoint(at, compact=True)
     if log.options[opt.TRANSACTION_MAX_STALENESS] > 0:  # the snapshot may be old, and an old version needs no state
         newest = refresh_now(at)
         check_same_table(at.snapshot, newest)
@@ -83,7 +84,7 @@ def compacted_checkpoint(at: LogAtVersion) -> Checkpointed:
                 repair_pointer(log, state)
                 return Checkpointed(at.snapshot, "avro-state", "compacted", written=False)
             at = LogAtVersion(log, commit(at, Change(data_change=False), operation="CHECKPOINT").snapshot)
-        done = checkpoint(at, compact=True)
+        done = _checkpoint(at, compact=True)
         if done.written or done.kind == "none":
             return done
         at = LogAtVersion(log, done.snapshot)
@@ -97,6 +98,11 @@ def checkpoint(at: LogAtVersion, *, compact: bool) -> Checkpointed:
     Where the version has a state already, this is success, but a `compact` checkpoint then writes nothing and says so.
     A table that another implementation commits by states is refused: that implementation would not follow our pointer.
     """
+    return _checkpoint(at, compact=compact)
+
+
+def _checkpoint(at: LogAtVersion, *, compact: bool) -> Checkpointed:
+    """`checkpoint`, without the metrics of a call."""
     log = at.log
     if at.snapshot.state_committed:
         raise ForeignTable(

@@ -165,7 +165,8 @@ def truncate_time_travel(command: TruncateTimeTravel, at: Setting) -> list[dict[
 
 def optimize(command: Optimize, at: Setting) -> pa.Table:
     """The maintenance that a table needs now, a row for each step."""
-    return at.tables(command.table).optimize(dry_run=command.dry_run, progress=at.progress).table()
+    table = at.tables(command.table)
+    return table.optimize(dry_run=command.dry_run, progress=at.progress, prewarm=command.prewarm).table()
 
 
 EXECUTORS: Final[dict[type, Executor]] = {

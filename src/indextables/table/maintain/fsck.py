@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.core.errors import TableNotFound
+from indextables.core.metrics import METRICS
 from indextables.core.options import Options
 from indextables.log.check.check_log import CheckedLog, check_log
 from indextables.log.check.findings import Finding, error, findings_table, warning
@@ -53,6 +54,7 @@ def check_table(
     return fsck(log, repair=repair, progress=progress)
 
 
+@METRICS.measured("fsck", findings=lambda found: found.num_rows)
 def fsck(log: TableLog, *, repair: bool = False, progress: Watcher | None = None) -> pa.Table:
     """What is wrong with a table. With `repair`, what is safe in place is repaired, and its finding says so."""
     there = list_splits(log)

@@ -152,6 +152,7 @@ class Merge:
                 job.end_batch()
             except BaseException:
                 self.uploads.discard()  # those of a commit that began are no longer among them
+                METRICS.observe("indextables.merge.failures", 1)
                 raise
 
     def finish(self) -> MergeResult:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from indextables.core import options as opt
 from indextables.core.arrow_values import array_of
+from indextables.core.metrics import METRICS
 from indextables.log.snapshot_files import open_again
 from indextables.log.state.checkpoint import compacted_checkpoint
 from indextables.log.state.live_files import StateFiles
@@ -105,6 +106,7 @@ class OptimizeResult:
 _Stepped = tuple[TableHandle, Step]
 
 
+@METRICS.measured("optimize")
 def optimize(handle: TableHandle, work: Work, *, prewarm: bool = False) -> OptimizeResult:
     """Do what the table needs, step by step. Raises what the verbs raise; steps that were done before stay done."""
     clock = handle.log.clock

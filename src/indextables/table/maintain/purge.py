@@ -19,6 +19,7 @@ from typing import Final, Literal
 
 from indextables.core import options as opt
 from indextables.core.errors import OptionError, StorageError
+from indextables.core.metrics import METRICS
 from indextables.core.options import Options
 from indextables.log.cleanup import CleanupReport, clean_up
 from indextables.log.log_paths import parse_state_key
@@ -78,6 +79,9 @@ def purge_ages(
     return Ages(split_hours, log_hours)
 
 
+@METRICS.measured(
+    "purge", splits_deleted=lambda done: done.orphaned_files_deleted, bytes_deleted=lambda done: done.bytes_deleted
+)
 def purge(at: LogAtVersion, ages: Ages, *, dry_run: bool = False, progress: Watcher | None = None) -> Purged:
     """Delete what may go, and tell what became of it. See `Table.purge`. Raises TableReplaced.
 

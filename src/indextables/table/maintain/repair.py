@@ -17,6 +17,7 @@ from shlex import quote
 from typing import Any, Literal
 
 from indextables.core.errors import OptionError, TableNotFound
+from indextables.core.metrics import METRICS
 from indextables.core.options import Options
 from indextables.log.check.check_log import check_log
 from indextables.log.json_checkpoint import useful_skips, with_registry
@@ -68,6 +69,7 @@ class Place:
         return open_log(self.table, self.options, log_url=self.log)
 
 
+@METRICS.measured("repair", splits_missing=lambda done: done.missing_splits)
 def repair(
     source_log: str | os.PathLike[str],
     target_log: str | os.PathLike[str] | None = None,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from indextables.core.errors import IndexTablesError
+from indextables.core.metrics import METRICS
 from indextables.log.cleanup import CleanupReport, clean_up
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
@@ -53,6 +54,7 @@ class TruncateResult:
     truncated: Truncated
 
 
+@METRICS.measured("truncate_time_travel", versions_deleted=lambda done: done.truncated.versions_deleted)
 def truncate_time_travel(handle: TableHandle, *, dry_run: bool = False) -> TruncateResult:
     """Give up all versions but the newest, whose rows stay. Raises what `Table.commit_files` raises.
 

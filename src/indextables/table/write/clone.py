@@ -26,6 +26,7 @@ from indextables.core.errors import (
     SplitError,
     StorageError,
 )
+from indextables.core.metrics import METRICS
 from indextables.log.actions import SCHEMA_KEY, Actions, AddAction
 from indextables.log.codec import encode_actions
 from indextables.log.conflicts import Change
@@ -51,6 +52,7 @@ _STEP: Final = 8 << 20
 """Bytes of a split that are fetched in one request, and held in memory by each copy."""
 
 
+@METRICS.measured("clone")
 def clone(source: TableHandle, log: TableLog, progress: Watcher | None = None) -> TableHandle:
     """Copy the version of a handle to the place of another log, which holds no table.
 

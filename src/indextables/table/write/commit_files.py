@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from indextables.core.errors import CommitError, OptionError, SchemaError, UnsafePath
+from indextables.core.metrics import METRICS
 from indextables.core.options import PREFIX, SAFETY_AGE_HOURS, Family, Option, Options, table_options, table_value
 from indextables.core.options.bag import resolve
 from indextables.log.actions import SCHEMA_KEY, AddAction, TxnAction
@@ -22,6 +23,7 @@ from indextables.table.write.usable_options import check_usable
 Txn = TxnAction | tuple[str, int]
 
 
+@METRICS.measured("commit_files")
 def commit_files(
     handle: TableHandle,
     *,

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from indextables.core import options as opt
 from indextables.core.errors import SchemaError
+from indextables.core.metrics import METRICS
 from indextables.core.schema_text import Declared, read_schema
 from indextables.core.types import arrow_to_spark_json, spark_json_to_arrow, validate_schema
 from indextables.log.actions import Actions, MetadataAction
@@ -43,6 +44,7 @@ class Plan:
         )
         return first_snapshot(self.log.url, 0, 0, Actions(protocol=NEW_TABLE_PROTOCOL, metadata=metadata))
 
+    @METRICS.measured("create")
     def carry_out(self) -> Snapshot:
         """Win version 0. Raises TableExists."""
         return create_log(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from indextables.core.metrics import METRICS, member_of
 from indextables.core.predicate import Predicate, to_sql
 from indextables.log.actions import Actions
 from indextables.log.commit import Committed, commit
@@ -62,6 +63,7 @@ def _summary(actions: Actions, version: int) -> DroppedPartitions:
     return DroppedPartitions("success", len(partitions), len(removes), size, version, message)
 
 
+@METRICS.measured("drop_partitions", files_removed=member_of("metrics", "numRemovedFiles"))
 def drop_partitions(handle: TableHandle, where: Predicate | None, operation: str = "DELETE") -> Committed:
     """Take out the partitions for whose values `where` is true, or everything. Without such files nothing is written.
 

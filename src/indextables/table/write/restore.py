@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Final
 
 from indextables.core.errors import OptionError, SchemaError, SplitError
+from indextables.core.metrics import METRICS
 from indextables.core.options import PREFIX
 from indextables.log.actions import AddAction, MetadataAction
 from indextables.log.commit import Committed, commit
@@ -61,6 +62,11 @@ class RestoreResult:
     restored: Restored
 
 
+@METRICS.measured(
+    "restore",
+    files_added=lambda done: done.restored.files_added,
+    files_removed=lambda done: done.restored.files_removed,
+)
 def restore(handle: TableHandle, version: int | None, timestamp: Moment | None) -> RestoreResult:
     """Make the rows of an older version, or of the one that was in force at a time, the newest rows.
 

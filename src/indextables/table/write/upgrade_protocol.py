@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from indextables.core.metrics import METRICS
 from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change
 from indextables.log.state.checkpoint import upgraded_protocol
@@ -10,6 +11,7 @@ from indextables.table.handle import TableHandle
 OPERATION = "UPGRADE PROTOCOL"
 
 
+@METRICS.measured("upgrade_protocol", written=lambda done: float(done.written))
 def upgrade_protocol(handle: TableHandle) -> Committed:
     """Commit the newest protocol with the features that states need. Where the table has them all, nothing is written."""
     now = handle.refreshed()
