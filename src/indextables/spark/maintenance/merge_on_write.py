@@ -50,7 +50,7 @@ def after_write(spark: SparkSession, job: WriteJob, done: Commit) -> None:
 
 
 def after_source_write(job: WriteJob, done: Commit, *, lives_on: bool) -> None:
-    """What follows a write through the data source. `lives_on` says whether this process is the driver, or ends after the commit."""
+    """What follows a write through the data source. With `lives_on` False this process ends right after the commit."""
     if not _wanted(job, done):
         return
     what = (job.log.url, job.log.options, done.version)
