@@ -39,6 +39,12 @@ _NESTED: Final = pa.schema(
     ]
 )
 SCHEMA: Final = pa.schema([*PLAIN, *_NESTED])
+MADE: Final = {
+    "nocase": "word COLLATE UTF8_LCASE",
+    "doc": "IF(s IS NULL, NULL, parse_json(to_json(struct(tiny AS a, word AS b, s AS c))))",
+}
+"""Columns that Spark makes of the others, because Arrow has no such types: collated texts and variants."""
+NAMES: Final = (*SCHEMA.names, *MADE)
 _TAILS: Final = ["", "a", "b", "é 中 😀", "z" * 40, "\U0010ffff", "\uffff"]
 
 
@@ -213,6 +219,10 @@ class Filters(Questions):
                 f"clock {dice.choice(['<', '>=', '='])} TIME '{dice.randrange(24):02}:30:00'",
                 "hour(clock) % 2 = 0",
                 "true",
+                f"nocase {dice.choice(['=', '<', '>=', '<>', '<=>'])} '{dice.choice(['AB', 'C', 'b%', 'É'])}'",
+                f"nocase IN ('A', 'ab', 'éA') OR nocase LIKE '{dice.choice(['A%', '%C', '%B%'])}'",
+                f"variant_get(doc, '$.a', 'int') > {dice.randrange(-3, 4)}",
+                "variant_get(doc, '$.c.b', 'string') IS NOT NULL AND doc IS NOT NULL",
                 f"tiny IN ({', '.join(str(dice.randrange(-6, 7)) for _ in range(12))})",
             ]
         )
@@ -233,7 +243,7 @@ def behind(alias: str, text: str) -> str:
                 word += letter
                 continue
             if word:
-                named = word in SCHEMA.names and not built.endswith(".") and letter != "("
+                named = word in NAMES and not built.endswith(".") and letter != "("
                 built += f"{alias}.{word}" if named else word
                 word = ""
             built += letter
