@@ -60,7 +60,7 @@ test-spark-oldest: ## the tests of Spark with the oldest Spark that is supported
 	$(MAKE) $(OF_OLDEST) $(OLDEST)/.spark
 	$(OLDEST)/bin/python tools/with_java.py $(PYTEST) tests/spark -m 'not stress'
 
-spark-matrix: $(VENV)/.spark ## 600 random queries beside Parquet, on one machine and on a cluster of processes (half an hour)
+spark-matrix: $(VENV)/.spark ## 600 random queries beside Parquet, on one machine and on a cluster of processes (about an hour)
 	MATRIX_QUERIES=$(QUERIES) $(BIN)/python tools/with_java.py -m pytest tests/spark/test_queries_same_as_parquet.py --timeout 1800 -s
 	MATRIX_QUERIES=$(QUERIES) SPARK_MASTER='local-cluster[2,1,1024]' \
 		$(BIN)/python tools/with_java.py -m pytest tests/spark/test_queries_same_as_parquet.py --timeout 1800 -s
