@@ -42,8 +42,12 @@ SCHEMA: Final = pa.schema([*PLAIN, *_NESTED])
 MADE: Final = {
     "nocase": "word COLLATE UTF8_LCASE",
     "doc": "IF(s IS NULL, NULL, parse_json(to_json(struct(tiny AS a, word AS b, s AS c))))",
+    "code": "word",
+    "short": "word",
 }
-"""Columns that Spark makes of the others, because Arrow has no such types: collated texts and variants."""
+"""Columns that Spark makes of the others, because Arrow has no such types: collated texts, variants and texts of `LENGTHS`."""
+LENGTHS: Final = {"code": "char(4)", "short": "varchar(6)"}
+"""Texts of one length, which Spark fills up with spaces, and of a length at most."""
 NAMES: Final = (*SCHEMA.names, *MADE)
 _TAILS: Final = ["", "a", "b", "é 中 😀", "z" * 40, "\U0010ffff", "\uffff"]
 
@@ -220,6 +224,10 @@ class Filters(Questions):
                 "hour(clock) % 2 = 0",
                 "true",
                 f"nocase {dice.choice(['=', '<', '>=', '<>', '<=>'])} '{dice.choice(['AB', 'C', 'b%', 'É'])}'",
+                f"code {dice.choice(['=', '<', '>=', '<>', '<=>'])} '{dice.choice(['ab', 'ab  ', 'b%', 'é', 'ab c'])}'",
+                f"code IN ('a', 'abc ', 'c') OR code LIKE '{dice.choice(['a%', '%c', 'ab  '])}'",
+                "length(code) = 4 AND short IS NOT NULL",
+                f"short {dice.choice(['=', '>', '<=>'])} '{dice.choice(['ab', 'ab ', 'é'])}' OR code = short",
                 f"nocase IN ('A', 'ab', 'éA') OR nocase LIKE '{dice.choice(['A%', '%C', '%B%'])}'",
                 f"variant_get(doc, '$.a', 'int') > {dice.randrange(-3, 4)}",
                 "variant_get(doc, '$.c.b', 'string') IS NOT NULL AND doc IS NOT NULL",

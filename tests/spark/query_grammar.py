@@ -46,6 +46,7 @@ _SORTED: Final = [
     "deep.y.z",
     "s",
     "nocase",
+    "code",
 ]
 _NESTED_PARTS: Final = [
     "deep.y.z",
@@ -95,6 +96,8 @@ _KEYS: Final = [
     "s",
     "size(tags)",
     "nocase",
+    "code",
+    "short",
     "variant_get(doc, '$.a', 'int')",
 ]
 _SAFE: Final = [
@@ -143,6 +146,8 @@ _SAFE: Final = [
     "max(nocase)",
     "count(DISTINCT nocase)",
     "count(doc)",
+    "min(code)",
+    "max(short)",
     "max(variant_get(doc, '$.a', 'int'))",
 ]
 _ROUGH: Final = ["sum(score)", "sum(ratio)", "avg(score)", "avg(tiny)", "avg(id)", "avg(number)", "stddev(tiny)"]

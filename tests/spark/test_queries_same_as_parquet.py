@@ -33,7 +33,7 @@ from indextables import Table
 from indextables.spark import write
 from indextables.spark.reading.arrow_types import spark_schema
 from spark import query_filters
-from spark.query_filters import MADE, SCHEMA, has, rows_of_every_type, written_for_us
+from spark.query_filters import LENGTHS, MADE, SCHEMA, has, rows_of_every_type, written_for_us
 from spark.query_grammar import Queries, Query
 from spark.support import executed_plan
 
@@ -127,6 +127,8 @@ class Twins:
             whole = rows_of_every_type(dice, 0, splits * ROWS)
             url, parquet = str(home / name), str(home / f"{name}.parquet")
             rows = spark.createDataFrame(whole, spark_schema(SCHEMA, SCHEMA.names)).coalesce(1).selectExpr("*", *made)
+            for text, kind in LENGTHS.items():
+                rows = rows.withMetadata(text, {"__CHAR_VARCHAR_TYPE_STRING": kind})
             rows.write.parquet(parquet)
             for number in range(splits):
                 part = rows.where(f"id >= {number * ROWS} AND id < {(number + 1) * ROWS}")
@@ -157,6 +159,16 @@ def twins(spark: SparkSession, python_source: str, tmp_path_factory: pytest.Temp
         spark.catalog.dropTempView(view)
     spark.conf.set("spark.sql.timeType.enabled", before)
     print(f"\n{twins.coverage}", file=sys.__stderr__)
+
+
+def test_columns_are_what_they_should_be(twins: Twins) -> None:
+    """Each way sees texts of one length as Spark sees those of Parquet: filled up with spaces."""
+    for way in (*WAYS, PYTHON, "parquet"):
+        rows = (
+            twins.frames[f"{way}_t"].where("word = 'ab'").selectExpr("code", "short", "nocase = 'AB'", "doc").collect()
+        )
+        assert {tuple(row)[:3] for row in rows} == {("ab  ", "ab", True)}, way
+        assert any(isinstance(row.doc, VariantVal) for row in rows), way
 
 
 def numbers_of(batch: int) -> list[int]:
