@@ -19,13 +19,14 @@ UV      = UV_SYSTEM_CERTS=1 $(BIN)/uv pip install --quiet --python $(BIN)/python
 INSTALL = @echo "installing .[$(1)]"; $(UV) --editable '.[$(1)]' $(2) 2>$(VENV)/uv.log || \
 	{ echo "uv could not install .[$(1)] ($(VENV)/uv.log says why): pip does, in a minute or two"; $(PIP) --editable '.[$(1)]' $(2); }
 OLDEST  := .venv-4.2
+OF_OLDEST = VENV=$(OLDEST) SPARK='pyspark[connect]==4.2.*'
 PYTEST  = -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-fast test-spark test-spark-oldest spark-matrix spark-endurance check format docs house bench stress examples clean
+.PHONY: help venv demo test test-fast test-spark test-spark-oldest spark-matrix spark-endurance spark-matrix-oldest spark-endurance-oldest check format docs house bench stress examples clean
 
 help: ## show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-17s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-23s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## create .venv with the package and all development tools
 
@@ -56,10 +57,10 @@ test-spark: $(VENV)/.spark ## of all tests, those that need Spark or Java
 	$(BIN)/python tools/with_java.py $(PYTEST) -m '(spark or java) and not stress'
 
 test-spark-oldest: ## the tests of Spark with the oldest Spark that is supported (4.2), in .venv-4.2
-	$(MAKE) VENV=$(OLDEST) SPARK='pyspark[connect]==4.2.*' $(OLDEST)/.spark
+	$(MAKE) $(OF_OLDEST) $(OLDEST)/.spark
 	$(OLDEST)/bin/python tools/with_java.py $(PYTEST) tests/spark -m 'not stress'
 
-spark-matrix: $(VENV)/.spark ## 600 random queries beside Parquet, on one machine and on a cluster of processes (half an hour)
+spark-matrix: $(VENV)/.spark ## 600 random queries beside Parquet, on one machine and on a cluster of processes (about an hour)
 	MATRIX_QUERIES=$(QUERIES) $(BIN)/python tools/with_java.py -m pytest tests/spark/test_queries_same_as_parquet.py --timeout 1800 -s
 	MATRIX_QUERIES=$(QUERIES) SPARK_MASTER='local-cluster[2,1,1024]' \
 		$(BIN)/python tools/with_java.py -m pytest tests/spark/test_queries_same_as_parquet.py --timeout 1800 -s
@@ -67,6 +68,12 @@ spark-matrix: $(VENV)/.spark ## 600 random queries beside Parquet, on one machin
 spark-endurance: $(VENV)/.spark ## many queries, many threads, cancelled and killed ones (five minutes)
 	temporary=$$(mktemp -d) && TMPDIR=$$temporary JAVA_TOOL_OPTIONS=-Djava.io.tmpdir=$$temporary \
 		$(BIN)/python tools/with_java.py -m pytest tests/spark -m stress --timeout 600 -s; code=$$?; rm -rf $$temporary; exit $$code
+
+spark-matrix-oldest: ## spark-matrix with the oldest Spark that is supported (4.2), in .venv-4.2
+	$(MAKE) $(OF_OLDEST) spark-matrix
+
+spark-endurance-oldest: ## spark-endurance with the oldest Spark that is supported (4.2), in .venv-4.2
+	$(MAKE) $(OF_OLDEST) spark-endurance
 
 check: $(STAMP) ## lint, types, layers, generated pages
 	$(BIN)/ruff check .

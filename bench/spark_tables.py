@@ -283,10 +283,18 @@ def answer(verb: str, subject: str, search: Search) -> Any:
 
 
 def values(verb: str, subject: str, search: Search | None) -> list[tuple[str, ...]]:
-    """All values of an answer as texts, in an order of their own: Spark takes a partition of Parquet files for a date."""
+    """All values of an answer as texts, in an order of their own: Spark takes a partition of Parquet files for a date.
+
+    Of a LIMIT without an order the number of rows, because any rows are right; of the latest rows their times, because of rows
+    with equal times any are.
+    """
     found = _VERBS[verb](subject, search)()
     if isinstance(found, int):
         return [(str(found),)]
+    if verb == "limit":
+        return [(str(found.num_rows),)]
+    if verb == "latest":
+        found = found.select(["ts"])
     return sorted(tuple(str(value) for value in row.values()) for row in found.to_pylist())
 
 

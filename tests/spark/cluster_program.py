@@ -104,14 +104,21 @@ def statements(spark: SparkSession, home: Path) -> dict[str, Any]:
     """Statements that ask executors, and a query that is cancelled while the driver answers it."""
     url = str(home / "statements")
     write(logs(spark, 40, 4), url)
+    read = spark.read.format("indextables").option("spark.indextables.read.local.enabled", "false").load(url)
+    scanned = len(read.collect())
     stats = spark.sql("DESCRIBE INDEXTABLES STORAGE STATS").collect()
     roles = spark.sql("DESCRIBE INDEXTABLES ENVIRONMENT").select("role").distinct().collect()
     warm = spark.sql(f"PREWARM INDEXTABLES CACHE '{url}'").collect()
     begun = spark.sql(f"PREWARM INDEXTABLES CACHE '{url}' ASYNC MODE").collect()
     waited = spark.sql("WAIT FOR INDEXTABLES PREWARM JOBS").collect()
+    cache = spark.sql("DESCRIBE INDEXTABLES DISK CACHE").collect()
     merged = spark.sql(f"MERGE SPLITS '{url}'").collect()
     return {
         "executors": sorted({row.executor_id for row in stats}),
+        "scanned": scanned,
+        "requests": sum(row.requests for row in stats if row.executor_id != "driver"),
+        "bytes_fetched": sum(row.bytes_fetched for row in stats if row.executor_id != "driver"),
+        "splits_cached": [row.splits_cached for row in cache if row.executor_id != "driver"],
         "roles": sorted(row.role for row in roles),
         "warm": [[row.splits_prewarmed, row.status] for row in warm],
         "begun": [row.status for row in begun],

@@ -39,6 +39,16 @@ _NESTED: Final = pa.schema(
     ]
 )
 SCHEMA: Final = pa.schema([*PLAIN, *_NESTED])
+MADE: Final = {
+    "nocase": "word COLLATE UTF8_LCASE",
+    "doc": "IF(s IS NULL, NULL, parse_json(to_json(struct(tiny AS a, word AS b, s AS c))))",
+    "code": "word",
+    "short": "word",
+}
+"""Columns that Spark makes of the others, because Arrow has no such types: collated texts, variants and texts of `LENGTHS`."""
+LENGTHS: Final = {"code": "char(4)", "short": "varchar(6)"}
+"""Texts of one length, which Spark fills up with spaces, and of a length at most."""
+NAMES: Final = (*SCHEMA.names, *MADE)
 _TAILS: Final = ["", "a", "b", "é 中 😀", "z" * 40, "\U0010ffff", "\uffff"]
 
 
@@ -213,6 +223,14 @@ class Filters(Questions):
                 f"clock {dice.choice(['<', '>=', '='])} TIME '{dice.randrange(24):02}:30:00'",
                 "hour(clock) % 2 = 0",
                 "true",
+                f"nocase {dice.choice(['=', '<', '>=', '<>', '<=>'])} '{dice.choice(['AB', 'C', 'b%', 'É'])}'",
+                f"code {dice.choice(['=', '<', '>=', '<>', '<=>'])} '{dice.choice(['ab', 'ab  ', 'b%', 'é', 'ab c'])}'",
+                f"code IN ('a', 'abc ', 'c') OR code LIKE '{dice.choice(['a%', '%c', 'ab  '])}'",
+                "length(code) = 4 AND short IS NOT NULL",
+                f"short {dice.choice(['=', '>', '<=>'])} '{dice.choice(['ab', 'ab ', 'é'])}' OR code = short",
+                f"nocase IN ('A', 'ab', 'éA') OR nocase LIKE '{dice.choice(['A%', '%C', '%B%'])}'",
+                f"variant_get(doc, '$.a', 'int') > {dice.randrange(-3, 4)}",
+                "variant_get(doc, '$.c.b', 'string') IS NOT NULL AND doc IS NOT NULL",
                 f"tiny IN ({', '.join(str(dice.randrange(-6, 7)) for _ in range(12))})",
             ]
         )
@@ -233,7 +251,7 @@ def behind(alias: str, text: str) -> str:
                 word += letter
                 continue
             if word:
-                named = word in SCHEMA.names and not built.endswith(".") and letter != "("
+                named = word in NAMES and not built.endswith(".") and letter != "("
                 built += f"{alias}.{word}" if named else word
                 word = ""
             built += letter

@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass
 from typing import Final
 
-from spark.query_filters import SCHEMA, Filters
+from spark.query_filters import NAMES, Filters
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Query:
     """A limit without an order: the question without the limit, among whose rows the answer's rows are."""
 
 
-_SCALARS: Final = [name for name in SCHEMA.names if name not in {"s", "tags", "items", "attrs", "deep"}]
+_SCALARS: Final = [name for name in NAMES if name not in {"s", "tags", "items", "attrs", "deep", "doc"}]
 _SORTED: Final = [
     "tiny",
     "number",
@@ -45,6 +45,8 @@ _SORTED: Final = [
     "clock",
     "deep.y.z",
     "s",
+    "nocase",
+    "code",
 ]
 _NESTED_PARTS: Final = [
     "deep.y.z",
@@ -64,6 +66,9 @@ _NESTED_PARTS: Final = [
     "transform(items, i -> i.q)",
     "size(items)",
     "struct(deep.y.w, s.a)",
+    "doc",
+    "variant_get(doc, '$.b', 'string') AS b",
+    "variant_get(doc, '$.c.a', 'int') AS ca, nocase",
 ]
 _KEYS: Final = [
     "part",
@@ -90,6 +95,10 @@ _KEYS: Final = [
     "tiny IS NULL",
     "s",
     "size(tags)",
+    "nocase",
+    "code",
+    "short",
+    "variant_get(doc, '$.a', 'int')",
 ]
 _SAFE: Final = [
     "count(*)",
@@ -134,6 +143,12 @@ _SAFE: Final = [
     "sort_array(collect_set(tiny))",
     "min(part)",
     "max(id)",
+    "max(nocase)",
+    "count(DISTINCT nocase)",
+    "count(doc)",
+    "min(code)",
+    "max(short)",
+    "max(variant_get(doc, '$.a', 'int'))",
 ]
 _ROUGH: Final = ["sum(score)", "sum(ratio)", "avg(score)", "avg(tiny)", "avg(id)", "avg(number)", "stddev(tiny)"]
 """Functions whose answers depend on the order in which floats are added."""

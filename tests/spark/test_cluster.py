@@ -33,6 +33,11 @@ def test_two_executors_write_read_and_merge_one_table(found: dict[str, Any]) -> 
 def test_statements_ask_executors(found: dict[str, Any]) -> None:
     step = found["statements"]
     assert step["executors"] == ["0", "1", "driver"]
+    assert step["scanned"] == 40
+    assert step["requests"] > 0
+    assert step["bytes_fetched"] > 0
+    assert step["splits_cached"]
+    assert min(step["splits_cached"]) >= 4, "both executors look at the cache of their machine"
     assert step["roles"] == ["driver", "executor"]
     assert step["warm"] == [[4, "success"]], "both executors are on one machine"
     assert step["begun"] == ["running"]

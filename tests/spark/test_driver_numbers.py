@@ -37,7 +37,8 @@ def shown(spark: SparkSession, df: DataFrame) -> dict[str, str]:
         time.sleep(0.1)
     metrics = last.metrics()
     names = [metrics.apply(number) for number in range(metrics.length())]
-    return {metric.name(): values.get(metric.accumulatorId()).getOrElse(None) for metric in names}
+    found = {metric.name(): values.get(metric.accumulatorId()) for metric in names}
+    return {name: value.get() for name, value in found.items() if value.isDefined()}
 
 
 def test_files_bytes_and_version(spark: SparkSession, df: DataFrame, url: str) -> None:
@@ -51,3 +52,10 @@ def test_files_bytes_and_version(spark: SparkSession, df: DataFrame, url: str) -
 def test_a_filter_of_a_join_is_counted(spark: SparkSession, df: DataFrame) -> None:
     keys = spark.createDataFrame(pa.table({"k": [21, 22, 7_000]}))
     assert shown(spark, df.join(keys, df.id == keys.k))["files read"] == "1"
+
+
+def test_files_that_hold_none_of_the_first_rows_are_left_out(spark: SparkSession, df: DataFrame) -> None:
+    first = df.orderBy(df.id.desc()).limit(5)
+    assert shown(spark, first)["files read"] == "1"
+    assert [row.id for row in first.collect()] == [29, 28, 27, 26, 25]
+    assert shown(spark, df.orderBy("id").limit(11))["files read"] == "2"

@@ -1,9 +1,9 @@
 """Random queries: the same rows, names and types as from Parquet, through Spark, whoever answers and however the session is set.
 
-Every query is asked of the driver (small answers need no job) and of tasks, or of both where answers above some rows go to tasks,
-twice each, with other filters asked of the same DataFrame in between. The number of a query decides its text and its cell of the
-matrix: zone, ANSI, adaptive execution, who answers, whose the second table is. Searches are compared with a Python function over
-Parquet.
+Every query is asked of the driver (small answers need no job) and of tasks, and either of both, where answers above some rows go
+to tasks, or of the pure Python source: twice each, with other filters asked of the same DataFrame in between. The number of a
+query decides its text and its cell of the matrix: zone, ANSI, adaptive execution, who answers third, whose the second table is.
+Searches are compared with a Python function over Parquet; the Python source has none in SQL.
 
 `make spark-matrix` asks 600 queries of one machine and of a cluster, and prints which cells they covered; every run of the
 tests asks the first few. A failure names the number of the query: `PARQUET_QUERY=17` asks that one alone.
@@ -27,11 +27,13 @@ from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.types import VariantVal
 
 from indextables import Table
+from indextables.spark import write
 from indextables.spark.reading.arrow_types import spark_schema
 from spark import query_filters
-from spark.query_filters import SCHEMA, has, rows_of_every_type, written_for_us
+from spark.query_filters import LENGTHS, MADE, SCHEMA, has, rows_of_every_type, written_for_us
 from spark.query_grammar import Queries, Query
 from spark.support import executed_plan
 
@@ -50,12 +52,14 @@ WAYS = {
     "mixed": {"spark.indextables.read.local.maxRows": "30"},
 }
 """Who answers: the driver everything, tasks everything, the driver up to 30 rows."""
+PYTHON = "python"
+"""The way of the pure Python source, to which Spark hands nothing over."""
 TEXT = {"spark.indextables.indexing.typemap.message": "text"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """How a session is set, who answers besides the driver, and whether the second table is ours or Parquet."""
+    """How a session is set, who answers besides the driver and tasks, and whether the second table is ours or Parquet."""
 
     zone: str
     ansi: str
@@ -66,7 +70,7 @@ class Cell:
 
 CELLS = [
     Cell(*parts)
-    for parts in itertools.product(ZONES, ["true", "false"], ["true", "false"], ["tasks", "mixed"], ["ours", "parquet"])
+    for parts in itertools.product(ZONES, ["true", "false"], ["true", "false"], ["mixed", PYTHON], ["ours", "parquet"])
 ]
 
 
@@ -86,6 +90,7 @@ class Coverage:
     searches: int = 0
     errors: int = 0
     by_tasks: int = 0
+    by_python: int = 0
     cells: Counter[Cell] = field(default_factory=Counter)
     shapes: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
@@ -94,7 +99,7 @@ class Coverage:
         least, most = (min(self.cells.values(), default=0), max(self.cells.values(), default=0))
         found = (
             f"  {len(self.cells)} of {len(CELLS)} cells, {least} to {most} queries each; {self.searches} queries with searches, "
-            f"{self.errors} that fail alike, {self.by_tasks} answers by tasks"
+            f"{self.errors} that fail alike, {self.by_tasks} answers by tasks, {self.by_python} by the Python source"
         )
         lines = [
             f"{self.queries} queries, {self.answers} answers of {self.master}: {len(self.differences)} differences",
@@ -112,20 +117,26 @@ class Coverage:
 class Twins:
     """Two tables, one partitioned and one not, each here and in Parquet, as views of one session."""
 
-    def __init__(self, spark: SparkSession, home: Path) -> None:
+    def __init__(self, spark: SparkSession, home: Path, python_source: str) -> None:
         self.spark = spark
         self.coverage = Coverage(spark.sparkContext.master)
         dice = random.Random(SEED)
         self.frames: dict[str, DataFrame] = {}
+        made = [f"{text} AS {name}" for name, text in MADE.items()]
         for name, partitions, splits in (("t", ["part"], SPLITS), ("u", [], 2)):
             whole = rows_of_every_type(dice, 0, splits * ROWS)
             url, parquet = str(home / name), str(home / f"{name}.parquet")
-            table = Table.create(url, SCHEMA, partition_by=partitions, options=TEXT)
+            rows = spark.createDataFrame(whole, spark_schema(SCHEMA, SCHEMA.names)).coalesce(1).selectExpr("*", *made)
+            for text, kind in LENGTHS.items():
+                rows = rows.withMetadata(text, {"__CHAR_VARCHAR_TYPE_STRING": kind})
+            rows.write.parquet(parquet)
             for number in range(splits):
-                table.append(whole.slice(number * ROWS, ROWS))
-            spark.createDataFrame(whole, spark_schema(SCHEMA, SCHEMA.names)).coalesce(1).write.parquet(parquet)
+                part = rows.where(f"id >= {number * ROWS} AND id < {(number + 1) * ROWS}")
+                write(part, url, "append", partition_by=partitions, options=TEXT)
+            assert Table.open(url).count() == whole.num_rows
             for way, options in WAYS.items():
                 self.frames[f"{way}_{name}"] = spark.read.format("indextables").options(**options).load(url)
+            self.frames[f"{PYTHON}_{name}"] = spark.read.format(python_source).load(url)
             self.frames[f"parquet_{name}"] = spark.read.parquet(parquet)
         for view, frame in self.frames.items():
             frame.createOrReplaceTempView(view)
@@ -138,16 +149,26 @@ class Twins:
 
 
 @pytest.fixture(scope="module")
-def twins(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
+def twins(spark: SparkSession, python_source: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")  # queries that fail alike are no news
     before = spark.conf.get("spark.sql.timeType.enabled")
     spark.conf.set("spark.sql.timeType.enabled", "true")
-    twins = Twins(spark, tmp_path_factory.mktemp("queries"))
+    twins = Twins(spark, tmp_path_factory.mktemp("queries"), python_source)
     yield twins
     for view in twins.frames:
         spark.catalog.dropTempView(view)
     spark.conf.set("spark.sql.timeType.enabled", before)
     print(f"\n{twins.coverage}", file=sys.__stderr__)
+
+
+def test_columns_are_what_they_should_be(twins: Twins) -> None:
+    """Each way sees texts of one length as Spark sees those of Parquet: filled up with spaces."""
+    for way in (*WAYS, PYTHON, "parquet"):
+        rows = (
+            twins.frames[f"{way}_t"].where("word = 'ab'").selectExpr("code", "short", "nocase = 'AB'", "doc").collect()
+        )
+        assert {tuple(row)[:3] for row in rows} == {("ab  ", "ab", True)}, way
+        assert any(isinstance(row.doc, VariantVal) for row in rows), way
 
 
 def numbers_of(batch: int) -> list[int]:
@@ -182,7 +203,8 @@ def ask_all(twins: Twins, setting: Callable[[str, str], None], number: int) -> l
     setting("spark.sql.adaptive.enabled", cell.adaptive)
     wanted = answer(twins.ask(query.text, "parquet", "parquet"))
     count(twins.coverage, number, cell, query, wanted)
-    for ours in ("driver", cell.way):
+    third = "mixed" if "has_" in query.text else cell.way
+    for ours in ("driver", "tasks", third):
         other = ours if cell.second == "ours" else "parquet"
         where = f"query {number} by {ours}, the second table by {other}, {cell}: {query.text}"
         frame = twins.ask(query.text, ours, other)
@@ -192,7 +214,8 @@ def ask_all(twins: Twins, setting: Callable[[str, str], None], number: int) -> l
             assert not tasks, where
         elif ours == "tasks" and wanted.failed is None:
             by_tasks.append(tasks)
-        twins.coverage.by_tasks += tasks
+        twins.coverage.by_tasks += tasks and ours != PYTHON
+        twins.coverage.by_python += ours == PYTHON
         between = Queries(dice).filter()
         mine, theirs = (twins.frames[f"{name}_t"].where(between).count() for name in (ours, "parquet"))
         assert mine == theirs, f"after query {number} by {ours}: count of {between}"
@@ -269,6 +292,8 @@ def told(value: Any) -> str:
     """A value as a text that differs where values differ. Maps have no order."""
     if isinstance(value, dict):
         return "{" + ", ".join(sorted(f"{told(key)}: {told(held)}" for key, held in value.items())) + "}"
+    if isinstance(value, VariantVal):
+        return f"variant {value.toJson()}"
     if isinstance(value, (list, tuple)):
         names = getattr(value, "__fields__", ())
         return f"{type(value).__name__}{names}[" + ", ".join(told(part) for part in value) + "]"

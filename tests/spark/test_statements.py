@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import subprocess
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from pyspark.sql import SparkSession
 
 import indextables
 from indextables import Table
+from indextables.core.errors import LogWarning
 from indextables.spark import install, tasks
 from indextables.spark.statements import each_executor, spark_table
 from indextables.sql.commands import Command
@@ -141,6 +143,19 @@ def test_the_same_table_as_embedded(session: SparkSession, template: Path, place
     assert Table.open(place).version == after, "and it ran once"
     assert frame.count() == got.num_rows
     assert Table.open(place).version == after
+
+
+def test_a_repair_says_how_logs_are_swapped(session: SparkSession, place: str) -> None:
+    """The answer has no column for it: it is a warning of the process that calls `sql`, whichever kind the session is."""
+    text = f"REPAIR INDEXTABLES TRANSACTION LOG '{place}/_transaction_log' AT LOCATION '{place}/_new_log'"
+    with pytest.warns(LogWarning) as said:
+        (row,) = asked(session, text).to_pylist()
+    assert row["status"] == "success"
+    (found,) = [str(warning.message) for warning in said if warning.category is LogWarning]
+    _, _, commands = found.partition("While nobody reads or writes the table, run: ")
+    assert commands.count("mv ") == 2, found
+    subprocess.run(commands, shell=True, check=True, timeout=60)
+    assert Table.open(place).count() == 6
 
 
 @pytest.mark.parametrize("statement", OF_PROCESS)

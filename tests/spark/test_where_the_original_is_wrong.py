@@ -116,6 +116,76 @@ def test_a_second_question_gets_the_filter_of_the_first(logs: DataFrame) -> None
     ]
 
 
+WORDS = {"spark.indextables.indexing.typemap.line": "text"}
+
+
+@pytest.fixture(scope="module")
+def searchable(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Every second line has the word disk, the others node; every third has full, the others slow."""
+    url = str(tmp_path_factory.mktemp("original") / "words")
+    table = Table.create(url, SCHEMA, options=WORDS)
+    for first in range(0, SPLITS * ROWS, ROWS):
+        rows = rows_of(first)
+        lines = [
+            f"{('disk', 'node')[row % 2]} {'slow' if row % 3 else 'full'} {row}" for row in range(first, first + ROWS)
+        ]
+        table.append(rows.set_column(2, "line", pa.array(lines)))
+    return url
+
+
+@pytest.fixture(params=["by the driver", "by tasks"])
+def words(request: pytest.FixtureRequest, spark: SparkSession, searchable: str) -> DataFrame:
+    local = str(request.param == "by the driver").lower()
+    df = spark.read.format("indextables").option("spark.indextables.read.local.enabled", local).load(searchable)
+    df.createOrReplaceTempView("original_words")
+    return df
+
+
+def ids_of(spark: SparkSession, text: str) -> list[int]:
+    return sorted(row.id for row in spark.sql(text).collect())
+
+
+def test_two_searches_in_one_statement_are_taken_for_one(spark: SparkSession, words: DataFrame) -> None:
+    disk, full = "line INDEXQUERY 'disk'", "line INDEXQUERY 'full'"
+    assert ids_of(spark, f"SELECT id FROM original_words WHERE {disk} AND {full}") == list(range(0, 600, 6))
+    assert words.where(f"{disk} OR {full}").count() == 400
+    assert words.where(f"{disk} AND NOT {full}").count() == 200
+    both = [f"(SELECT count(*) FROM original_words WHERE {found})" for found in (disk, full, f"{full} AND id < 100")]
+    assert spark.sql(f"SELECT {', '.join(both)}").first() == (300, 200, 34)
+    joined = f"SELECT a.id FROM original_words a JOIN original_words b ON a.id = b.id WHERE a.{disk} AND b.{full}"
+    assert ids_of(spark, joined) == list(range(0, 600, 6))
+    union = f"SELECT id FROM original_words WHERE {full} UNION ALL SELECT id FROM original_words WHERE {disk}"
+    assert ids_of(spark, union) == sorted([*range(0, 600, 3), *range(0, 600, 2)])
+
+
+def test_a_search_beside_a_join_with_parquet_searches_parquet(
+    spark: SparkSession, words: DataFrame, tmp_path: Path
+) -> None:
+    words.where("id < 50").selectExpr("id", "'disk full' AS line").write.parquet(str(tmp_path / "other"))
+    spark.read.parquet(str(tmp_path / "other")).createOrReplaceTempView("original_other")
+    both = "line INDEXQUERY 'disk AND full'"
+    text = f"SELECT w.id FROM original_words w JOIN original_other o ON w.id = o.id WHERE w.{both}"
+    assert ids_of(spark, text) == list(range(0, 50, 6))
+    assert ids_of(spark, text.replace("w.id = o.id", "w.id = o.id AND o.line = 'disk full'")) == list(range(0, 50, 6))
+    left = f"SELECT o.id, w.id AS found FROM original_other o LEFT JOIN (SELECT * FROM original_words WHERE {both}) w"
+    rows = spark.sql(f"{left} ON o.id = w.id").collect()
+    assert sorted(row.id for row in rows) == list(range(50))
+    assert sorted(row.found for row in rows if row.found is not None) == list(range(0, 50, 6))
+    with pytest.raises(PySparkException, match="can only be a condition on a column of an indextables table"):
+        spark.sql(text.replace("w.line", "o.line")).collect()
+
+
+def test_a_search_or_something_that_cannot_be_pushed_loses_rows(spark: SparkSession, words: DataFrame) -> None:
+    wanted = sorted({*range(0, 600, 6), *range(0, 600, 4)})
+    both = "line INDEXQUERY 'disk AND full'"
+    assert sorted(row.id for row in words.where(f"{both} OR level = 'error'").collect()) == wanted
+    with pytest.raises(PySparkException, match="can only be a condition on a column"):
+        words.where(f"{both} OR upper(level) = 'ERROR'").collect()
+    found = f"id IN (SELECT id FROM original_words WHERE {both})"
+    assert ids_of(spark, f"SELECT id FROM original_words WHERE {found} OR upper(level) = 'ERROR'") == wanted
+    assert words.where(f"{both} AND upper(level) = 'ERROR'").count() == 50
+
+
 APPEND = """
 import sys
 import pyarrow as pa

@@ -7,6 +7,7 @@ import json
 import math
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -167,6 +168,13 @@ def check(
         assert together.column_names == ["n"]
         assert keyed(whole, numbers(together), keys) == keyed(whole, expected[offset : offset + limit], keys)
         assert len(set(numbers(together))) == together.num_rows
+        named = tuple(dict.fromkeys(["n", *(key.column for key in keys)]))
+        by_caller = plan_tasks(handle, replace(few, columns=named), most_tasks=2, cut_again=True)
+        assert by_caller.schema.names == list(named), "the caller gets the columns that it asked for, and no others"
+        parts = [list(task.batches()) for task in by_caller.tasks]
+        assert all(sum(batch.num_rows for batch in part) <= offset + limit for part in parts)
+        cut = finish_first(few, by_caller, [batch for part in parts for batch in part])
+        assert keyed(whole, numbers(cut), keys) == keyed(whole, expected[offset : offset + limit], keys)
 
 
 def keyed(whole: pa.Table, chosen: list[int], keys: tuple[SortKey, ...]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -17,9 +18,14 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import StoreUnavailable
+from indextables.core.options import Options
+from indextables.core.types import arrow_to_spark_json
+from indextables.table.distributed.merge_job import begin_merge, merge_limits
+from indextables.table.distributed.write_job import begin_write
 from indextables.table.maintain import purge_on_write
 
 SCHEMA = pa.schema([("id", pa.int64())])
+EVERY_WRITE = {"purgeOnWrite.enabled": "true", "purgeOnWrite.triggerAfterWrites": "1"}
 EVERY_THIRD = {"purgeOnWrite.enabled": "true", "purgeOnWrite.triggerAfterWrites": "3"}
 
 
@@ -115,6 +121,70 @@ def test_after_a_merge_that_followed_a_write(tmp_path: Path) -> None:
     wait_for_purges()
     assert not old.exists()
     assert Table.open(tmp_path / "t").count() == 4
+
+
+def write_by_tasks(url: Path, number: int, options: dict[str, str], *, lives_on: bool = True) -> None:
+    """A write that travels to a task and back, as those of Spark do."""
+    job = begin_write(str(url), arrow_to_spark_json(SCHEMA), Options(options), mode="append")
+    built = pickle.loads(pickle.dumps(job)).build(rows(number).to_batches())
+    assert pickle.loads(pickle.dumps(job)).commit([built], lives_on=lives_on).written
+
+
+def test_after_writes_that_many_processes_do(tmp_path: Path) -> None:
+    Table.create(tmp_path / "t", SCHEMA)
+    old = orphan(tmp_path / "t")
+    for number in range(2):
+        write_by_tasks(tmp_path / "t", number, EVERY_THIRD)
+    wait_for_purges()
+    assert old.exists()
+    write_by_tasks(tmp_path / "t", 2, EVERY_THIRD)
+    wait_for_purges()
+    assert not old.exists()
+    assert Table.open(tmp_path / "t").count() == 3
+
+
+@pytest.mark.parametrize(("options", "lives_on"), [({}, True), (EVERY_WRITE, False)], ids=["not asked for", "it ends"])
+def test_none_after_writes_of_a_process_that_ends(tmp_path: Path, options: dict[str, str], lives_on: bool) -> None:
+    Table.create(tmp_path / "t", SCHEMA)
+    old = orphan(tmp_path / "t")
+    write_by_tasks(tmp_path / "t", 1, options, lives_on=lives_on)
+    wait_for_purges()
+    assert old.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "lives_on", "purges"),
+    [
+        ({"purgeOnWrite.enabled": "true"}, True, True),
+        ({"purgeOnWrite.enabled": "true"}, False, False),
+        ({"purgeOnWrite.enabled": "true", "purgeOnWrite.triggerAfterMerge": "false"}, True, False),
+        ({}, True, False),
+    ],
+    ids=["asked for", "it ends", "not after merges", "not asked for"],
+)
+def test_after_a_merge_that_many_processes_do(
+    tmp_path: Path, options: dict[str, str], lives_on: bool, purges: bool
+) -> None:
+    table = Table.create(tmp_path / "t", SCHEMA)
+    for number in range(4):
+        table.append(rows(number))
+    old, checked = orphan(tmp_path / "t"), Options(options)
+    job = begin_merge(table.url, checked, merge_limits(checked))
+    began = job.begin()
+    job.commit([pickle.loads(pickle.dumps(task)).run() for task in job.tasks], began)
+    assert job.finish(lives_on=lives_on).results == 1
+    wait_for_purges()
+    assert old.exists() != purges
+    assert Table.open(table.url).count() == 4
+
+
+def test_none_after_a_merge_of_nothing(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", SCHEMA)
+    table.append(rows(1))
+    old, options = orphan(tmp_path / "t"), Options({"purgeOnWrite.enabled": "true"})
+    assert begin_merge(table.url, options, merge_limits(options)).finish().results == 0
+    wait_for_purges()
+    assert old.exists()
 
 
 @pytest.fixture

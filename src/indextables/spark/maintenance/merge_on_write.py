@@ -49,13 +49,13 @@ def after_write(spark: SparkSession, job: WriteJob, done: Commit) -> None:
         run()
 
 
-def after_source_write(job: WriteJob, done: Commit) -> None:
-    """What follows a write through the data source."""
+def after_source_write(job: WriteJob, done: Commit, *, lives_on: bool) -> None:
+    """What follows a write through the data source. With `lives_on` False this process ends right after the commit."""
     if not _wanted(job, done):
         return
     what = (job.log.url, job.log.options, done.version)
     if not job.log.options[opt.MERGE_ON_WRITE_ASYNC_ENABLED]:
-        _merge(*what, run_here)
+        _merge(*what, partial(run_here, lives_on=lives_on))
         return
     environment = {key: value for key, value in os.environ.items() if key not in _SECRETS}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
@@ -76,12 +76,15 @@ def after_source_write(job: WriteJob, done: Commit) -> None:
         logger.warning("table %s: the merge after version %d did not begin: %s", job.log.url, done.version, error)
 
 
-def run_here(job: MergeJob) -> Merged:
-    """Carry out a merge without Spark, one result after the other, each committed when it is there."""
+def run_here(job: MergeJob, *, lives_on: bool = True) -> Merged:
+    """Carry out a merge without Spark, one result after the other, each committed when it is there.
+
+    With `lives_on` False this process ends right after the merge, and no purge follows.
+    """
     for task in job.tasks:
         began = job.begin()
         job.commit([task.run()], began)
-    return job.finish()
+    return job.finish(lives_on=lives_on)
 
 
 def _wanted(job: WriteJob, done: Commit) -> bool:

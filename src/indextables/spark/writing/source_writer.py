@@ -43,6 +43,8 @@ class BatchWriter(DataSourceArrowWriter):
 
     ignores = False
     """Whether a table that somebody else made meanwhile is no error: the mode `ignore`."""
+    lives_on = False
+    """Whether the process that commits lives on, as the driver does where the connector commits: only there may purges follow."""
 
     def __init__(
         self,
@@ -76,8 +78,8 @@ class BatchWriter(DataSourceArrowWriter):
                     f"table {self.job.log.url}: {len(messages) - len(built)} of {len(messages)} tasks did not say what they "
                     "wrote, so nothing is committed; write again"
                 )
-            done = self.job.commit(built)
-        after_source_write(self.job, done)
+            done = self.job.commit(built, lives_on=self.lives_on)
+        after_source_write(self.job, done, lives_on=self.lives_on)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Take back what the tasks built, if it is certain that no commit began."""

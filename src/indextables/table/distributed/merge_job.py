@@ -109,12 +109,19 @@ class MergeJob:
                 self._merge.finish()
                 raise answer.error
 
-    def finish(self) -> Merged:
-        """What all commits did."""
-        merged = self._merge.finish().merged
+    def finish(self, *, lives_on: bool = True) -> Merged:
+        """What all commits did. A purge follows where the options ask for purges after merges, unless `lives_on` is False.
+
+        A purge is a thread of this process, so `lives_on` is False where the process ends right after the merge.
+        """
+        result = self._merge.finish()
         if self._job is not None:
             self._job.end()
-        return merged
+        if lives_on and result.merged.results and self._log.settings.purges:
+            from indextables.table.maintain.purge_on_write import purge_after_merge
+
+            purge_after_merge(result.handle)
+        return result.merged
 
 
 def begin_merge(url: str, options: Options, limits: Limits, where: str | None = None) -> MergeJob:

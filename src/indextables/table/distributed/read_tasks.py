@@ -163,7 +163,8 @@ def plan_tasks(
     `processors` are the tasks that run side by side; None for the processors of this machine. A limit or an offset makes one
     task, because only a task that read the rows before them knows the first rows. With an order by columns there may be several:
     each answers with the first rows of its own splits, and `finish_first` puts them together. With `cut_again` there may be
-    several too: each gives as many rows as the limit says, and the caller cuts the rows of all tasks.
+    several too: each gives as many rows as the limit says, those that are first in the request's order, and the caller sorts and
+    cuts the rows of all tasks, by columns that the request has.
     """
     if request.files is None:
         with same_table(handle):
@@ -172,7 +173,8 @@ def plan_tasks(
         plan = plan_read(handle, request)
     files = plan.files
     if isinstance(request.order, ByColumns):
-        files, request = files_of_first_rows(plan), _request_of_each_task(request, request.order)
+        own = () if cut_again else tuple(key.column for key in request.order.keys)
+        files, request = files_of_first_rows(plan), _request_of_each_task(request, own)
     elif (request.limit is not None and not cut_again) or request.offset:
         most_tasks = 1
     light = request.searches or not request.columns
@@ -213,9 +215,9 @@ def finish_first(request: ReadRequest, plan: TaskPlan, answers: Iterable[pa.Reco
     return rows.select(request.columns).take(pa.array(first[request.offset :]))
 
 
-def _request_of_each_task(request: ReadRequest, order: ByColumns) -> ReadRequest:
-    """The first rows, those of `offset` included, with the columns of the order: any task may have all rows of the answer."""
-    columns = dict.fromkeys([*request.columns, *(key.column for key in order.keys)])
+def _request_of_each_task(request: ReadRequest, more: Sequence[str]) -> ReadRequest:
+    """The first rows, those of `offset` included, with some columns more: any task may have all rows of the answer."""
+    columns = dict.fromkeys([*request.columns, *more])
     last = request.last if request.limit else 0
     return replace(request, columns=tuple(columns), offset=0, limit=last)
 

@@ -136,9 +136,10 @@ class WriteJob:
             raise
         return Built(tuple(adds), uploads.keys, counted.rows)
 
-    def commit(self, built: Sequence[Built]) -> Commit:
-        """Commit exactly what these tasks built, in one version.
+    def commit(self, built: Sequence[Built], *, lives_on: bool = True) -> Commit:
+        """Commit exactly what these tasks built, in one version. A purge follows where the options ask for purges after writes.
 
+        A purge is a thread of this process. With `lives_on` False the process ends right after the commit, and none follows.
         Raises the first task's error, and what `Table.append` raises. All but CommitOutcomeUnknown leave no files behind.
         """
         uploads = Uploads(self.log, [key for part in built for key in part.keys], self.began)
@@ -158,7 +159,11 @@ class WriteJob:
         done = commit_uploads(handle, change, uploads, operation=operation, parameters=self._parameters())
         uploads.discard(keep=[add.path for add in change.adds] if done.written else ())
         if done.written:
-            after_commit(handle.moved(done.snapshot))
+            after = after_commit(handle.moved(done.snapshot))
+            if lives_on and self.log.settings.purges:
+                from indextables.table.maintain.purge_on_write import purge_after_write
+
+                purge_after_write(after)
         return as_commit(done)
 
     def discard(self, built: Iterable[Built]) -> None:

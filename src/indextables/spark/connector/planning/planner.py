@@ -70,6 +70,9 @@ NOT_OURS: Final = frozenset(
     )
 )
 """Properties that a catalog hands over as options of its tables."""
+_MOST_FIRST_ROWS: Final = 10_000
+"""The rows of an order that each task looks for, at most. A task reads them by their numbers and holds all of them; for more rows
+Spark sorts what a scan reads, and spills to disk."""
 _TEXT_BYTES: Final = 40
 """Bytes that a value of no fixed width is guessed to take, for Spark's choice of joins."""
 
@@ -177,15 +180,18 @@ def answer_offset(asked: Mapping[str, Any]) -> list[bytes]:
 def answer_top(asked: Mapping[str, Any]) -> list[bytes]:
     """Whether the table sorts and cuts the rows, and whether Spark has to do it once more.
 
-    Spark says only afterwards whether it wants scores, which rows in an order of columns do not have: after a search, Spark sorts
-    the few rows once more, or all of them.
+    Tasks give the first rows of their own splits, which Spark sorts and cuts together. Spark says only afterwards whether it
+    wants scores, which rows in an order of columns do not have: after a search, Spark sorts the few rows once more, or all rows.
     """
     question = Question(asked)
     if question.filtered_again or asked.get("aggregate") is not None or question.options.limit is not None:
         return [_NO, _NO]
     order = order_of(asked["top"]["orders"], question)
-    if order is None or not may_answer_here(read_plan(question)):
+    if order is None:
         return [_NO, _NO]
+    if not may_answer_here(read_plan(question)):
+        few = asked["top"]["rows"] <= _MOST_FIRST_ROWS
+        return [_YES, _YES] if few else [_NO, _NO]
     may_be_scored = isinstance(order, ByColumns) and question.rows_request().searches
     return [_YES, _YES if may_be_scored else _NO]
 

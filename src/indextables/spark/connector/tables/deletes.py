@@ -17,6 +17,7 @@ from indextables.spark.reading.arrow_types import spark_schema
 from indextables.table.distributed.filter_answers import Exactness
 from indextables.table.handle import TableHandle
 from indextables.table.maintain.describe_rows import partition_values
+from indextables.table.maintain.purge_on_write import purge_after_write
 from indextables.table.open_table import open_table_of
 from indextables.table.write.drop_partitions import drop_partitions
 
@@ -56,7 +57,9 @@ def delete(asked: Mapping[str, Any]) -> list[bytes]:
     if newest.table_id != pinned.table_id:
         raise TableReplaced(f"table {pinned.url} was dropped and created again since it was named; delete again")
     where = _filter(asked, newest)
-    drop_partitions(newest, where, "DELETE" if where is not None else "TRUNCATE")
+    done = drop_partitions(newest, where, "DELETE" if where is not None else "TRUNCATE")
+    if done.written and newest.log.settings.purges:
+        purge_after_write(newest.moved(done.snapshot))
     return []
 
 

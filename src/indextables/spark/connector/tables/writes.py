@@ -121,6 +121,7 @@ def begin(asked: Mapping[str, Any]) -> list[bytes]:
 
     writer = BatchWriter(schema, options, replaces != "nothing", plan)
     writer.ignores = mode == "ignore"
+    writer.lives_on = True  # `commit` runs in the driver
     pickler: Callable[[Any], bytes] = CloudPickleSerializer().dumps
     return [pickler((WriteBatches(writer), StructType([StructField("message", BinaryType())]))), pickler(writer)]
 
