@@ -92,6 +92,8 @@ def test_a_filter_loads_nothing_heavy(tmp_path: Path) -> None:
         "assert table.aggregate(metrics={'s': 'sum(id)', 'a': 'avg(id)'}).num_rows == 1",
         "assert table.aggregate(by=['day'], metrics={'s': 'sum(price)', 'm': 'max(at)', 'd': 'distinct(level)'}).num_rows == 3",
         "assert table.changes(0).adds.num_rows == 3",
+        "assert table.changes_rows(0).read_all().num_rows == 3_000",
+        "assert table.overwrite(table.scan().read_all()).version == 4 and not table.changes_rows(3).read_all().num_rows",
         "assert table.refresh().version == 3",
         "assert table.history().num_rows == 4",
     ],
