@@ -28,7 +28,7 @@ class Feed(TableAtVersion):
         or `delete`), `_commit_version` and `_commit_timestamp`. They come by version, deleted rows before inserted ones. Of a
         commit that replaced files by others only the rows that really changed are told; a merge changes none. `columns`, `where`
         and `query` are as for `scan`, and select from these rows. Raises ChangesGone where version files or data files are gone,
-        VersionNotFound, OptionError, SchemaError, PredicateError, QueryError, ForeignTable, SplitError.
+        VersionNotFound, TableReplaced, OptionError, SchemaError, PredicateError, QueryError, ForeignTable, SplitError.
         """
         from indextables.table.changes.change_feed import changes_rows
 

@@ -1,8 +1,8 @@
 """The change feed equals a naive comparison of each version with the one before, for random histories and all types.
 
 Appends, overwrites with and without a condition, dropped partitions, rewrites of files with other rows, merges, restores, states
-and new columns come in any order. Whatever happened, the rows at `since`, less the deleted ones and with the inserted ones, are those
-at `until`.
+and new columns come in any order. Whatever happened, the rows at `since`, less the deleted ones and with the inserted ones, are
+those at `until`.
 """
 
 from __future__ import annotations

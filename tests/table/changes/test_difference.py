@@ -113,7 +113,7 @@ def test_columns_do_not_run_into_each_other() -> None:
 
 def test_a_type_that_has_no_lines_is_named() -> None:
     union = pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])])
-    with pytest.raises(SchemaError, match="values of type sparse_union.* cannot be compared"):
+    with pytest.raises(SchemaError, match=r"values of type sparse_union.* cannot be compared"):
         hashes_of(pa.table({"c": union}))
 
 

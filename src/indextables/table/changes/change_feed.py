@@ -14,7 +14,7 @@ from indextables.table.arguments import Moment, milliseconds, whole_number
 from indextables.table.changes.change_plan import plan_changes
 from indextables.table.changes.change_rows import CHANGE_COLUMNS, ChangeQuestion, change_rows
 from indextables.table.handle import TableHandle
-from indextables.table.open_table import open_older
+from indextables.table.open_table import open_older, same_table
 from indextables.table.read.request import make_request, pruning_predicate
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def changes_rows(
             )
         handle = handle if last == handle.version else open_older(handle, last)
     question = change_question(handle, columns, where, query)
-    plan = plan_changes(handle, first, pruning_predicate(handle, question.request))
+    with same_table(handle):  # version files of another table count as empty, and the feed would be, too
+        plan = plan_changes(handle, first, pruning_predicate(handle, question.request))
     return pa.RecordBatchReader.from_batches(question.schema, change_rows(question, plan))
 
 
