@@ -25,7 +25,7 @@ import pyarrow as pa
 import xxhash
 from pyarrow import types
 
-from indextables.core.arrow_values import numpy_of
+from indextables.core.arrow_values import FALSE_SCALAR, numpy_of, scalar_of
 from indextables.core.errors import SchemaError
 
 Lines: TypeAlias = npt.NDArray[np.uint8]
@@ -62,7 +62,7 @@ def _value_lines(array: Any, seed: int) -> Lines:
     """The lines of an array without the byte for null. What stands for a null is undefined."""
     kind = array.type
     if types.is_boolean(kind):
-        flags: npt.NDArray[np.bool_] = numpy_of(array.fill_null(False))
+        flags: npt.NDArray[np.bool_] = numpy_of(array.fill_null(FALSE_SCALAR))
         return flags.view(np.uint8)[:, None]
     if types.is_floating(kind):
         return _float_lines(array)
@@ -135,7 +135,9 @@ def _dictionary_lines(array: Any, seed: int) -> Lines:
     if not len(texts):
         return _lines(pa.nulls(len(array), array.type.value_type), seed)
     valid = _valid(array.indices)
-    lines: Lines = texts[numpy_of(array.indices if valid is None else array.indices.fill_null(0))]
+    lines: Lines = texts[
+        numpy_of(array.indices if valid is None else array.indices.fill_null(scalar_of(0, array.indices.type)))
+    ]
     if valid is None:
         return lines
     return np.where(valid[:, None], lines, np.uint8(0))
