@@ -12,21 +12,20 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from indextables.core.arrow_values import array_of
 from indextables.core.predicate import Predicate
 from indextables.core.values import from_text, is_text
 from indextables.log.actions import Actions, AddAction, RemoveAction
+from indextables.log.file_entries import files_table
 from indextables.log.history import timed_versions, versions_after
 from indextables.log.pruning.file_pruning import prune_files
 from indextables.log.snapshot import LogAtVersion
 from indextables.table.handle import TableHandle
-from indextables.table.split_entry import ENTRY_SCHEMA, SplitEntry
+from indextables.table.split_entry import SplitEntry
 
-_VALUES: Final = ENTRY_SCHEMA.field("partitionValues")
 _Texts: TypeAlias = tuple[tuple[str, str | None], ...]
 """Partition columns and their values as text."""
 
@@ -144,12 +143,11 @@ def _selected(handle: TableHandle, moved: Sequence[_Moved], selected: Predicate)
     entries = [entry for one in moved for entry in (*one.removed, *one.added)]
     if not entries:
         return list(moved)
-    numbers = array_of(range(len(entries)), pa.int64())
-    values = array_of([entry.partition_values for entry in entries], _VALUES.type)
-    files = pa.table([numbers, values], schema=pa.schema([pa.field("number", pa.int64()), _VALUES]))
-    kept = prune_files(files, selected, handle.schema, handle.partition_columns).column("number").to_pylist()
-    paths = {id(entries[number]) for number in kept}
-    return [_Moved(_those(one.removed, paths), _those(one.added, paths)) for one in moved]
+    adds = [AddAction(entry.path, dict(entry.partition_values)) for entry in entries]
+    files = files_table(adds, range(len(adds)), [0] * len(adds))  # numbers of entries in place of versions
+    found = prune_files(files, selected, handle.schema, handle.partition_columns)
+    kept = {id(entries[number]) for number in found.column("addedAtVersion").to_pylist()}
+    return [_Moved(_those(one.removed, kept), _those(one.added, kept)) for one in moved]
 
 
 def _those(entries: Iterable[SplitEntry], kept: set[int]) -> tuple[SplitEntry, ...]:
