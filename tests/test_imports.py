@@ -92,6 +92,7 @@ def test_a_filter_loads_nothing_heavy(tmp_path: Path) -> None:
         "assert table.aggregate(metrics={'s': 'sum(id)', 'a': 'avg(id)'}).num_rows == 1",
         "assert table.aggregate(by=['day'], metrics={'s': 'sum(price)', 'm': 'max(at)', 'd': 'distinct(level)'}).num_rows == 3",
         "assert table.changes(0).adds.num_rows == 3",
+        "assert table.changes_rows(0).read_all().num_rows == 3_000",
         "assert table.refresh().version == 3",
         "assert table.history().num_rows == 4",
     ],
@@ -124,6 +125,19 @@ def test_commits_and_states_load_no_pandas(rows: Path, tmp_path: Path, verb: str
     found = imported(f"from indextables import Table\ntable = Table.open({str(tmp_path / 'copy')!r})\n{verb}")
     assert "pandas" not in found
     assert "pyarrow" in found, "or this measures nothing"
+
+
+def test_rows_that_are_compared_load_no_pandas(rows: Path, tmp_path: Path) -> None:
+    url = str(shutil.copytree(rows, tmp_path / "copy"))
+    Table.open(url).overwrite(Table.open(url).scan())
+    found = imported(f"""
+from indextables import Table
+table = Table.open({url!r})
+assert table.changes_rows(3).read_all().num_rows == 0
+assert table.changes_rows(3, where="day = DATE '2026-01-02'", query="disk").read_all().num_rows == 0
+""")
+    assert "pandas" not in found
+    assert {"pyarrow", "vortex"} <= found, "or this measures nothing"
 
 
 def test_a_count_by_the_index_loads_no_vortex(rows: Path) -> None:

@@ -45,6 +45,7 @@ SIGNATURES = {
     "aggregate": "(self, by=(), metrics=mappingproxy({'n': 'count'}), where=None, query=None)",
     "history": "(self, limit=None)",
     "changes": "(self, since)",
+    "changes_rows": "(self, since, until=None, *, columns=None, where=None, query=None)",
     "log": "(self, include_all=False)",
     "log_actions": "(self, include_all=False)",
     "upgrade_protocol": "(self)",

@@ -101,3 +101,18 @@ def test_going_back_dropping_copying_and_replacing(tmp_path: Path, capsys: pytes
     exec(second, names)
     assert capsys.readouterr().out == "5 6\n"
     assert sorted(names["mine"].scan().read_all().column("id").to_pylist()) == [2, 3, 9]
+
+
+def test_the_change_feed_on_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (PAGES / "changes.md").read_text()
+    printed, standing, followed = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    expected = re.findall(r"```\n(2 delete.*?)```", page, re.DOTALL)
+    logs = Table.create(tmp_path / "logs", "day string, id long, message text", ["day"])
+    names: dict[str, Any] = {"logs": logs, "pa": pa}
+    exec(printed, names)
+    assert [capsys.readouterr().out] == expected
+    exec(standing, names)
+    assert names["alerts"](0) == (["disk full", "disk full"], 3)
+    assert names["alerts"](1) == (["disk full"], 3)
+    assert names["alerts"](3) == ([], 3)
+    exec(followed, {**names, "first": Table.open(logs.url, version=1)})

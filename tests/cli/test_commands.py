@@ -117,6 +117,38 @@ def test_changes(logs: Path) -> None:
     assert run("changes", logs, "--since", "yesterday").code == USAGE
 
 
+def test_changed_rows(logs: Path) -> None:
+    rows = ok("changes", logs, "--since", 0, "--rows", "--json").rows
+    assert [row["_commit_version"] for row in rows] == [1] * 400 + [2] * 100
+    assert {row["_change_type"] for row in rows} == {"insert"}
+    first = ok("changes", logs, "--since", 0, "--until", 1, "--rows", "--json").rows
+    assert first == rows[:400]
+    moment = first[0]["_commit_timestamp"]
+    assert ok("changes", logs, "--since", moment, "--rows", "--json").rows == rows[400:]
+    some = ("-w", "level = 'ERROR'", "-q", "message:timeout", "-c", "level,ms")
+    found = ok("changes", logs, "--since", 0, "--rows", *some, "--json").rows
+    assert found == [
+        {name: row[name] for name in ("level", "ms", "_change_type", "_commit_version", "_commit_timestamp")}
+        for row in rows
+        if row["level"] == "ERROR" and "timeout" in row["message"].split()
+    ]
+    assert 0 < len(found) < 500
+    assert ok("changes", logs, "--since", 1, "--rows", "--version", 1, "--json").out == ""
+    header = ok("changes", logs, "--since", 1, "--rows", "-c", "ms").cells[0]
+    assert header == ["ms", "_change_type", "_commit_version", "_commit_timestamp"]
+    assert run("changes", logs, "--since", 9, "--rows").code == NOT_FOUND
+    assert run("changes", logs, "--since", 1, "--until", 0, "--rows").code == USAGE
+    assert run("changes", logs, "--since", 0, "--rows", "-q", "(").code == USAGE
+
+
+@pytest.mark.parametrize("option", [("--until", 1), ("--columns", "ms"), ("--where", "ms = 1"), ("--query", "timeout")])
+def test_options_of_changed_rows_are_not_ignored(logs: Path, option: tuple[str, object]) -> None:
+    refused = run("changes", logs, "--since", 0, *option)
+    assert (refused.code, refused.out) == (USAGE, "")
+    assert f"{option[0]} is about rows" in refused.err
+    assert "add --rows" in refused.err
+
+
 def test_time_travel(logs: Path) -> None:
     assert ok("count", logs, "--version", 1).out == "400\n"
     moment = ok("history", logs, "--json").rows[1]["timestamp"]

@@ -233,11 +233,27 @@ def changes(
     since: Annotated[
         str, typer.Option("--since", metavar="VERSION|TIME", help="What came after it.", show_default=False)
     ],
+    rows: Annotated[bool, typer.Option("--rows", help="The rows that were inserted and deleted.")] = False,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            "--until", metavar="VERSION|TIME", help="With --rows: nothing that came after it.", show_default=False
+        ),
+    ] = None,
+    columns: p.ColumnList = None,
+    where: p.Where = None,
+    query: p.Query = None,
 ) -> int:
-    """The files that were added and removed after a version or a time."""
+    """The files that were added and removed after a version or a time, or with --rows the rows that were inserted and deleted."""
     from indextables.cli import reading
 
-    return call.answer(lambda _: reading.changes(call.target, since))
+    if rows:
+        return call.answer(
+            lambda _: reading.changed_rows(call.target, since, until, reading.listed(columns), where, query)
+        )
+    return call.answer(
+        lambda _: reading.changes(call.target, since, until=until, columns=columns, where=where, query=query)
+    )
 
 
 @command(app, "checkpoint")

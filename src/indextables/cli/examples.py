@@ -39,7 +39,11 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "describe": ("indextables describe logs", "indextables describe logs --version 0 --json"),
     "history": ("indextables history logs", "indextables history logs --limit 1 --json"),
     "files": ("indextables files logs", "indextables files logs --where \"level = 'ERROR'\""),
-    "changes": ("indextables changes logs --since 0", "indextables changes logs --since 2026-01-01 --json"),
+    "changes": (
+        "indextables changes logs --since 0",
+        "indextables changes logs --since 2026-01-01 --json",
+        "indextables changes logs --since 0 --rows --query timeout --columns ts,message",
+    ),
     "checkpoint": ("indextables checkpoint logs",),
     "tail": (
         "indextables tail logs",

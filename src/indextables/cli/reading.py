@@ -147,14 +147,35 @@ _CHANGES: Final = pa.schema(
 )
 
 
-def changes(target: Target, since: str) -> Rows:
-    """What came and went after a version or a time, version by version."""
-    number = int(since) if re.fullmatch(r"[0-9]{1,18}", since) else None
-    found = target.open().changes(since if number is None else number)
+def changes(target: Target, since: str, **of_rows: Any) -> Rows:
+    """What came and went after a version or a time, version by version. `of_rows` are options that only rows have."""
+    given = next((name for name, value in of_rows.items() if value), None)
+    if given is not None:
+        raise UsageError(f"--{given} is about rows, and changes lists files unless --rows is given: add --rows")
+    found = target.open().changes(_moment(since))
     added = _changed("added", found.adds, {"version": "addedAtVersion", "rows": "numRecords"})
     removed = _changed("removed", found.removes, {"version": "removedAtVersion"})
     table = pa.concat_tables([removed, added])
     return Rows(_CHANGES, _sorted(table), title="change")
+
+
+def changed_rows(
+    target: Target,
+    since: str,
+    until: str | None,
+    columns: list[str] | None,
+    where: str | None,
+    query: str | None,
+) -> Rows:
+    """The rows that were inserted and deleted after a version or a time, version by version."""
+    end = None if until is None else _moment(until)
+    reader = target.open().changes_rows(_moment(since), end, columns=columns, where=where, query=query)
+    return Rows(reader.schema, reader, title="change")
+
+
+def _moment(text: str) -> int | str:
+    """A version, or a time that the table reads."""
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text
 
 
 def _changed(change: str, table: pa.Table, names: Mapping[str, str]) -> pa.Table:

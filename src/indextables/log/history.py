@@ -81,7 +81,7 @@ class Changes:
 def read_history(at: LogAtVersion, limit: int | None = None) -> pa.Table:
     """Commits, newest first."""
     rows = []
-    for version, timestamp in _timed(kept_versions(at, limit)):
+    for version, timestamp in timed_versions(kept_versions(at, limit)):
         info = version.actions.commit_info
         rows.append(
             {
@@ -112,15 +112,23 @@ def _text(value: Any) -> str | None:
 
 def read_changes(at: LogAtVersion, since: int) -> Changes:
     """The `dataChange` actions of the versions after `since`."""
-    log, snapshot = at.log, at.snapshot
-    if since > snapshot.version:
-        raise VersionNotFound(
-            f"table {log.url} is at version {snapshot.version}, so there are no changes since {since}",
-            url=log.url,
-            version=since,
-        )
-    if snapshot.state_committed:
+    if at.snapshot.state_committed:
+        _check_since(at, since)
         return _difference(at, since)
+    ours = versions_after(at, since)
+    adds = [(add, version) for version in ours for add in version.actions.adds if add.data_change]
+    removes = [(remove, version) for version in ours for remove in version.actions.removes if remove.data_change]
+    added = files_table([a for a, _ in adds], [v.version for _, v in adds], [v.timestamp for _, v in adds])
+    return Changes(added.cast(FILE_SCHEMA), _removes_table(removes), at.snapshot.version)
+
+
+def versions_after(at: LogAtVersion, since: int) -> list[VersionFile]:
+    """The version files of the table after `since`, up to the snapshot's version, oldest first.
+
+    Raises VersionNotFound where the table has not come as far as `since`, and ChangesGone where one of the files is gone.
+    """
+    _check_since(at, since)
+    log, snapshot = at.log, at.snapshot
     wanted = list(range(max(since, -1) + 1, snapshot.version + 1))
     found = log.read_versions(wanted, snapshot.table_id)
     gone = [number for number, version in zip(wanted, found, strict=True) if version is None]
@@ -132,11 +140,17 @@ def read_changes(at: LogAtVersion, since: int) -> Changes:
             since=since,
             oldest=max(gone),
         )
-    ours = [version for version in found if version is not None and version.belongs_to(snapshot.table_id)]
-    adds = [(add, version) for version in ours for add in version.actions.adds if add.data_change]
-    removes = [(remove, version) for version in ours for remove in version.actions.removes if remove.data_change]
-    added = files_table([a for a, _ in adds], [v.version for _, v in adds], [v.timestamp for _, v in adds])
-    return Changes(added.cast(FILE_SCHEMA), _removes_table(removes), snapshot.version)
+    return [version for version in found if version is not None and version.belongs_to(snapshot.table_id)]
+
+
+def _check_since(at: LogAtVersion, since: int) -> None:
+    log, snapshot = at.log, at.snapshot
+    if since > snapshot.version:
+        raise VersionNotFound(
+            f"table {log.url} is at version {snapshot.version}, so there are no changes since {since}",
+            url=log.url,
+            version=since,
+        )
 
 
 def _difference(at: LogAtVersion, since: int) -> Changes:
@@ -191,7 +205,7 @@ def read_log(at: LogAtVersion, *, include_all: bool) -> pa.Table:
         versions = [version for version in versions if version.version > base]
     rows = [
         {"version": version.version, "timestamp": timestamp, "action": kind, "path": path, "json": text}
-        for version, timestamp in _timed(versions)
+        for version, timestamp in timed_versions(versions)
         for kind, path, text in _lines(version)
     ]
     return table_of_rows(rows, LOG_SCHEMA)
@@ -223,7 +237,7 @@ def kept_versions(at: LogAtVersion, limit: int | None) -> list[VersionFile]:
     return [version for version in found if version is not None and version.belongs_to(snapshot.table_id)]
 
 
-def _timed(versions: list[VersionFile]) -> Iterator[tuple[VersionFile, int]]:
+def timed_versions(versions: list[VersionFile]) -> Iterator[tuple[VersionFile, int]]:
     """Versions with their timestamps, made to grow as replay makes them grow."""
     previous = None
     for version in versions:
@@ -298,7 +312,7 @@ class _Times:
         while run and not (first := self._read(run[:1])[0]).belongs_to(self._table_id):
             del run[0]  # a late version of a dropped table: nobody knows the time of what was in force below it
         if run and first.actions.table_id is None:
-            self._all = [timestamp for _, timestamp in _timed(self._read(run))]
+            self._all = [timestamp for _, timestamp in timed_versions(self._read(run))]
 
     def __len__(self) -> int:
         return len(self._run)

@@ -5,6 +5,7 @@
 
 table.py                `Table`: what callers use, and the methods that change rows
 table_questions.py      the methods of `Table` that ask
+table_feed.py           the methods of `Table` that tell which rows changed
 upkeep.py               the methods of `Table` that keep a table fast and small
 at_version.py           where a `Table` stands, and how it moves
 handle.py               `TableHandle`: the log and the snapshot that every verb takes
@@ -19,6 +20,7 @@ format_gate.py          whether a table's splits are of our format
 arguments.py            arguments of callers, checked
 progress.py             totals of a verb that moves rows, for a callback
 read/                   verbs that ask a table something
+changes/                which rows commits inserted and deleted
 build/                  rows on their way into splits in the store
 write/                  verbs that change a table
 inspect/                figures of this process and of splits, as tables

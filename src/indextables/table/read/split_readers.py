@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
@@ -89,7 +89,7 @@ def split_readers(handle: TableHandle, files: pa.Table) -> Iterator[SplitReader]
 def _each(handle: TableHandle, files: pa.Table) -> Iterator[SplitReader]:
     log, cache = handle.log, _READERS.value.cache_of(handle.log)
     table = (id(log.store), handle.url, id(cache), handle.snapshot.metadata.schema_string)
-    values, readers = _PartitionValues(handle.snapshot), _READERS.value.by_entry
+    values, readers = PartitionValues(handle.snapshot), _READERS.value.by_entry
     for entry in split_entries(files):
         key = (*table, entry)
         reader = readers.get(key)
@@ -109,12 +109,14 @@ def _each(handle: TableHandle, files: pa.Table) -> Iterator[SplitReader]:
         yield reader
 
 
-class _PartitionValues:
+class PartitionValues:
     """Partition values in the types of their columns. There are few of them, and many files."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, columns: Iterable[str] | None = None) -> None:
+        """`columns` are the partition columns, those of the snapshot unless they are given."""
+        names = snapshot.metadata.partition_columns if columns is None else columns
         self._url = snapshot.url
-        self._types = {name: snapshot.schema.field(name).type for name in snapshot.metadata.partition_columns}
+        self._types = {name: snapshot.schema.field(name).type for name in names}
         self._known: dict[tuple[str, str | None], pa.Scalar] = {}
 
     def of(self, path: str, texts: dict[str, str | None]) -> dict[str, pa.Scalar]:
