@@ -1,8 +1,9 @@
 """Rows into the row store of a split.
 
 Writing is one pass over an iterator of batches, which are gathered (`HeldRows`) until a file has enough of them. Writing needs
-as much memory as a few batches. Vortex holds 8,192 rows of every column before it writes any of them: a lot, if they are documents
-of a megabyte each. So a file ends when such a block grows too large, and the next one begins behind it in the same bundle.
+as much memory as a few batches. Vortex holds 8,192 rows of every column before it writes any of them: a lot, if they are
+documents of a megabyte each. So a file ends when such a block grows too large, and the next one begins behind it in the same
+bundle.
 """
 
 from __future__ import annotations
