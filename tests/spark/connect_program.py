@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from indextables import Table
-from indextables.spark import compact, install, merge_jobs, merge_splits, prewarm, write
+from indextables.spark import compact, install, merge_jobs, merge_splits, prewarm, status, write
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -50,7 +50,7 @@ def main() -> None:
     rows = spark.sql("SELECT id, concat('request ', id) AS message, id % 2 AS half FROM range(0, 40, 1, 4)")
     more = spark.sql("SELECT id, concat('request ', id) AS message, id % 2 AS half FROM range(40, 60, 1, 2)")
     options = {"mergeOnWrite.enabled": "true", "mergeOnWrite.async.enabled": "false", "mergeOnWrite.minSplits": "12"}
-    found: dict[str, Any] = {"session": type(spark).__module__}
+    found: dict[str, Any] = {"session": type(spark).__module__, "serving": status(spark).serving}
     done = write(rows, url, partition_by="half", options={"indexing.typemap.message": "text"})
     found["written"] = [done.version, done.metrics["numAddedFiles"], done.metrics["numAddedRecords"]]
     more.write.format("indextables").mode("append").option("txnAppId", "a").option("txnVersion", "1").save(url)

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from indextables import Table
 from indextables.spark import install
+from indextables.spark.connector.bridge import VERBS
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -26,6 +27,7 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.log.level": "OFF",
     "spark.sql.session.timeZone": "UTC",
+    "spark.default.parallelism": "5",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "20",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
@@ -82,6 +84,17 @@ def by_partition(spark: SparkSession, home: Path) -> dict[str, Any]:
     return {"rows": sorted(row.id for row in joined.collect()), "exchange": "Exchange" in plan}
 
 
+def processors(spark: SparkSession, home: Path) -> dict[str, Any]:
+    """What the planner is told of the cluster, which has other processors than this process."""
+    told, tasks = [], VERBS["tasks"]
+    VERBS["tasks"] = lambda asked: told.append([asked["processors"], len(asked["executors"])]) or tasks(asked)  # type: ignore[func-returns-value]
+    try:
+        rows = len(spark.read.format("indextables").load(str(home / "places")).collect())
+    finally:
+        VERBS["tasks"] = tasks
+    return {"told": told, "rows": rows}
+
+
 def main() -> None:
     home = Path(sys.argv[1])
     builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("places")
@@ -89,7 +102,7 @@ def main() -> None:
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = install(builder.getOrCreate())
-    found = {step.__name__: step(spark, home) for step in (same_places, by_partition)}
+    found = {step.__name__: step(spark, home) for step in (same_places, by_partition, processors)}
     (home / "found.json").write_text(json.dumps(found))
     spark.stop()
 

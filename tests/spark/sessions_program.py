@@ -13,13 +13,15 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
+from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
 
 from indextables import Table
-from indextables.spark import install
+from indextables.spark import install, read
 from indextables.spark.connector import classes
 from indextables.spark.session import status
 
@@ -119,13 +121,47 @@ def kept(spark: SparkSession, url: str) -> dict[str, Any]:
     return {"wrong": wrong, "callbacks": [before[0], after[0]], "threads": [before[1], after[1]]}
 
 
+class Twice:
+    """A `java.util.function.Function` of somebody else's."""
+
+    def apply(self, text: str) -> str:
+        return text * 2
+
+    class Java:
+        implements: ClassVar = ["java.util.function.Function"]
+
+
+def begin_callbacks(spark: SparkSession) -> Callable[[], str]:
+    """Start the server for calls of Java, as a program does that knows nothing of us. Returns a use of it."""
+    gateway: Any = spark.sparkContext._gateway
+    assert gateway.__dict__.get("_callback_server") is None, "nobody has started it yet"
+    settings = gateway.callback_server_parameters
+    settings.port, settings.daemonize, settings.daemonize_connections = 0, True, True
+    gateway.start_callback_server(settings)
+    server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
+    port = gateway.get_callback_server().get_listening_port()
+    server.resetCallbackClient(server.getCallbackClient().getAddress(), port)
+    return lambda: str(gateway.jvm.java.util.Optional.of(f"ab{port}").map(Twice()).get())
+
+
+def left(df: DataFrame) -> int:
+    """Rows of a task that goes on when Spark has them: nobody tells the task of the limit, as Spark filters itself."""
+    return len(df.where(sql.expr("hash(id, pad) <> 7")).take(5))
+
+
 def abandoned(spark: SparkSession, url: str) -> dict[str, Any]:
-    """Readers that Spark leaves early, because it has its rows. A task gives no more rows than the limit says."""
+    """Readers that Spark leaves early, because it has its rows. A task gives no more rows than the limit says, if it knows."""
     df = load(spark, url, **TASKS)
+    rows = load(spark, url, **TASKS, **{"spark.indextables.read.columnar.enabled": "false"})
     df.show(3)
     df.createOrReplaceTempView("lines")
     limited = [len(spark.sql(f"SELECT * FROM lines LIMIT {rows}").collect()) for rows in (1, 50)]
-    return {"taken": len(df.where("id >= 10").take(5)), "limited": limited, "first": df.first().id}
+    return {
+        "taken": len(df.where("id >= 10").take(5)),
+        "limited": limited,
+        "first": df.first().id,
+        "left": [left(df), left(rows), left(read(spark, url))],
+    }
 
 
 def main() -> None:
@@ -143,9 +179,13 @@ def main() -> None:
     step("without_install", lambda: asked(spark, url))
     spark.conf.set(SWITCH, "false")
     step("switched_off", lambda: asked(install(spark), url))
+    step("left_by_source", lambda: left(load(spark, f"{url}-wide")))
     spark.conf.set(SWITCH, "true")
     classes.jar_path(classes.sources(), spark.version).write_bytes(b"PK\3\4 and then the disk was full")
+    by_others = begin_callbacks(spark)
+    before = by_others()
     step("connected", lambda: asked(install(spark), url))
+    step("callbacks", lambda: [before, by_others()])
     other = spark.newSession()
     step("new_session", lambda: asked(other, url))
     step("new_session_installed", lambda: asked(install(other), url))

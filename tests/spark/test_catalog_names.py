@@ -82,7 +82,9 @@ def test_time_travel_and_hidden_tables_of_a_name(spark: SparkSession, shop: str)
     assert rows(spark, "SELECT * FROM t TIMESTAMP AS OF current_timestamp()") == [(1,), (2,)]
     for name in ("t", "shop.t", "spark_catalog.shop.t"):
         assert rows(spark, f"SELECT version FROM {name}.history") == [(0,), (1,), (2,)]
+        assert rows(spark, f"SELECT version, change, numRecords FROM {name}.changes") == [(1, "add", 1), (2, "add", 1)]
     assert one(spark, "SELECT count(*) FROM t.files VERSION AS OF 1") == 1
+    assert rows(spark, "SELECT version, change FROM t.changes VERSION AS OF 1") == [(1, "add")]
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.sql("SELECT * FROM nothing.files")
     spark.sql("CREATE TABLE files USING indextables AS SELECT 7 id")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming import DataStreamWriter
 
 from indextables import Table
 from spark.catalog_support import logs, refused
@@ -59,6 +62,46 @@ def test_streams_are_refused_in_one_line(spark: SparkSession, url: str, tmp_path
     assert "does not support streamed reading" in refused(spark.readStream.format("indextables").load, url)
     stream = spark.readStream.format("rate").load().writeStream.format("indextables")
     assert "foreachBatch" in refused(stream.option("checkpointLocation", str(tmp_path / "c")).start, url)
+
+
+def ends(stream: DataStreamWriter) -> str:
+    """What Spark says of a stream that begins and ends at once. Its line goes before a page of Spark's own about every stream."""
+    with pytest.raises(PySparkException) as caught:
+        stream.start().awaitTermination(120)
+    said, _, page = str(caught.value).partition("=== Streaming Query ===")
+    lines = [line for line in said.splitlines() if line.strip() and not line.startswith(" SQLSTATE")]
+    assert len(lines) == 1, said
+    assert "Traceback" not in page
+    return lines[0]
+
+
+def test_the_python_source_refuses_streams_in_one_line(
+    spark: SparkSession, python_source: str, url: str, tmp_path: Path
+) -> None:
+    logs(spark).write.format("indextables").save(url)
+    read = spark.readStream.format(python_source).load(url).writeStream.format("memory").queryName("refused")
+    assert re.search(
+        r"IndexTablesError: tables are not read as streams: .*spark\.read",
+        ends(read.option("checkpointLocation", str(tmp_path / "read"))),
+    )
+    rate = spark.readStream.format("rate").load().selectExpr("value AS id", "'m' AS message", "'d' AS day")
+    write = rate.writeStream.format(python_source).option("path", url)
+    assert re.search(
+        r"IndexTablesError: streams are not written with this format: .*foreachBatch",
+        ends(write.option("checkpointLocation", str(tmp_path / "write"))),
+    )
+    assert ids(url) == list(range(9))
+
+
+@pytest.mark.parametrize("mode", ["error", "ignore", "append", "overwrite"])
+def test_the_python_source_gives_no_names(spark: SparkSession, python_source: str, mode: str) -> None:
+    with pytest.raises(
+        PySparkException, match=r"OptionError: a write needs the place of its table: .*\.save"
+    ) as caught:
+        logs(spark).write.format(python_source).mode(mode).saveAsTable("nameless")
+    lines = [line for line in str(caught.value).splitlines() if line.strip() and "SQLSTATE" not in line]
+    assert len(lines) == 1, str(caught.value)
+    assert not spark.catalog.tableExists("nameless")
 
 
 def test_a_connect_client_has_names_too(remote: SparkSession, url: str) -> None:

@@ -155,6 +155,16 @@ def test_words_that_are_names_or_inside_of_texts_mean_nothing(parsers: tuple[Any
     assert min(read, refused) > 30, (read, refused)
 
 
+@pytest.mark.parametrize("word", ["INDEXQUERY", "textsearch", "FieldMatch"])
+def test_an_operator_means_something_to_the_session_alone(parsers: tuple[Any, Any], word: str) -> None:
+    """Without this the other tests would hold for a session that knows no word of ours."""
+    for method, text in [("parseExpression", f"a {word} 'x'"), ("parsePlan", f"SELECT * FROM t WHERE a {word} 'x'")]:
+        own, session = (parsed(parser, method, text) for parser in parsers)
+        assert "[PARSE_SYNTAX_ERROR]" in own, own
+        assert not session.startswith("error: "), session
+        assert f"{word.lower()}(" in session.lower(), session
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

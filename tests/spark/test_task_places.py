@@ -59,6 +59,12 @@ def test_a_join_by_partition_on_executors(found: dict[str, Any]) -> None:
     assert found["by_partition"] == {"rows": list(range(300)), "exchange": False}
 
 
+@pytest.mark.spark
+def test_tasks_are_planned_for_the_processors_of_the_cluster(found: dict[str, Any]) -> None:
+    """As many as Spark runs side by side by default, which a setting says here: not the processors of the driver."""
+    assert found["processors"] == {"told": [[5, 2]], "rows": 300}
+
+
 def test_places_that_are_kept_by_name_are_those_of_the_same_executors() -> None:
     tasks, others = ([task(f"{kind}{number}.split") for number in range(50)] for kind in "ab")
     for executors in (EXECUTORS, EXECUTORS[:-1], EXECUTORS):

@@ -24,6 +24,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_connect_writes(found: dict[str, Any]) -> None:
     assert found["session"].startswith("pyspark.sql.connect")
+    assert found["serving"] == "connector"
     assert found["written"] == [1, 8, 40]
     assert found["again"] == "batch 1 of a is in the table already"
     assert found["rows"] == list(range(60))

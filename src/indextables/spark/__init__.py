@@ -10,6 +10,7 @@ source.py         the data source that Spark calls for `format("indextables")`
 tasks.py          calls that run on executors
 errors.py         in a worker: our errors leave it as one line
 worker_garbage.py in a worker: the garbage collector leaves alone what is loaded
+worker_pipe.py    in a worker: a pipe that Spark closed early is no error
 worker_errors.py  on the driver: our errors are found again in the text that Spark made of them
 reading/          options, filters, types and tasks of a read
 writing/          options, tasks and the commit of a write

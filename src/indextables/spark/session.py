@@ -145,10 +145,11 @@ def find_java() -> str:
 
 def _session() -> Any:
     from pyspark.sql import SparkSession
+    from pyspark.util import is_remote_only
 
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    if "SPARK_REMOTE" not in os.environ:
+    if "SPARK_REMOTE" not in os.environ and not is_remote_only():
         find_java()
     return SparkSession.builder.getOrCreate()

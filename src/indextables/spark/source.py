@@ -6,11 +6,13 @@ included, sees that version. Load again to see newer rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from indextables.core.errors import IndexTablesError
 from indextables.spark.errors import one_line
 
 if TYPE_CHECKING:
@@ -58,6 +60,18 @@ class IndexTablesSource(DataSource):
 
         return BatchWriter(schema, self.options, overwrite)
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - PySpark's names
+        """A stream that refuses to begin."""
+        return NoStream()
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: ARG002, N802 - PySpark's names
+        """Raises IndexTablesError: streams are not written."""
+        with one_line():
+            raise IndexTablesError(
+                "streams are not written with this format: write each batch, with foreachBatch(lambda df, number: "
+                "indextables.spark.write(df, url, 'append', txn=(name, number)))"
+            )
+
     def _pinned(self, question: ReadOptions) -> TableHandle:
         from indextables.spark.reading.read_options import stays_at_version
         from indextables.table.open_table import pin_version
@@ -66,3 +80,32 @@ class IndexTablesSource(DataSource):
         handle = pin_version(question.url, question.options, question.version, timestamp_ms=question.timestamp_ms)
         self._pin = (handle.version, handle.table_id)
         return handle
+
+
+class NoStream(DataSourceStreamReader):
+    """Says that streams are not read. Spark hides an error of the method that should make a reader behind one of its own, and
+    asks a reader for the first or the newest place in the stream before anything else.
+    """
+
+    def initialOffset(self) -> NoReturn:  # noqa: N802 - PySpark's name
+        """Raises IndexTablesError."""
+        _refuse_reading()
+
+    def latestOffset(self) -> NoReturn:  # noqa: N802 - PySpark's name
+        """Raises IndexTablesError."""
+        _refuse_reading()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> NoReturn:  # noqa: ARG002 - PySpark's names
+        """Raises IndexTablesError."""
+        _refuse_reading()
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:  # noqa: ARG002 - PySpark's name
+        """Raises IndexTablesError."""
+        _refuse_reading()
+
+
+def _refuse_reading() -> NoReturn:
+    with one_line():
+        raise IndexTablesError(
+            "tables are not read as streams: read the newest version again, with spark.read.format('indextables').load(url)"
+        )

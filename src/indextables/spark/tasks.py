@@ -17,6 +17,7 @@ from indextables.core.runtime.threads import IO
 from indextables.spark.errors import one_line
 from indextables.spark.worker_errors import plainly
 from indextables.spark.worker_garbage import light_collections
+from indextables.spark.worker_pipe import end_quietly
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,6 +70,7 @@ class _Calls:
         self._texts = texts
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        end_quietly()
         for number in (number for batch in numbers for number in batch.column(0).to_pylist()):
             with light_collections():
                 with one_line():

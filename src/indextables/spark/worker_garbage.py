@@ -16,8 +16,8 @@ from typing import Final
 from indextables.core.runtime.memory import share_machine
 from indextables.core.runtime.process_state import ProcessLocal
 
-_WORKERS: Final = ("PYTHON_WORKER_FACTORY_SECRET", "PYTHON_WORKER_FACTORY_SOCK_DIR")
-"""Variables of the environment; one of them is set in every process that Spark's daemon starts."""
+_WORKERS: Final = ("PYTHON_WORKER_FACTORY_SECRET", "PYTHON_WORKER_FACTORY_SOCK_DIR", "PYTHON_WORKER_FACTORY_SOCK_PATH")
+"""Variables of the environment; one of them is set in every Python process that Spark starts."""
 
 
 class _Frozen:

@@ -3,6 +3,7 @@
     java/*.java ──▶ Janino, the compiler that Spark brings along ──▶ a jar in a private directory ──▶ the loader of the driver
 
 A jar is named after a hash of the sources and Spark's version, so a jar of other sources, or for another Spark, is never taken.
+Where classes of a jar do not fit all the same, as with two builds of one version of Spark, the sources are compiled once more.
 The directory belongs to the user alone (mode 0700); where it does not, the jar goes to a new temporary directory. Executors get
 nothing.
 """
@@ -59,10 +60,40 @@ def load(jvm: Any, gateway: Any, version: str) -> Any:
         raise IndexTablesError(f"the driver's class loader {loader.getClass().getName()} takes no classes at run time")
     text = sources()
     jar = jar_path(text, version)
-    if not _whole(jar):
+    if not _whole(jar) or not _links(jvm, gateway, loader, jar):
         _write_jar(jar, compiled_for(jvm, gateway, loader, text))
-    loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
+    loader.addURL(_url(jvm, jar))
     return loader
+
+
+def _url(jvm: Any, jar: Path) -> Any:
+    return jvm.java.io.File(str(jar)).toURI().toURL()
+
+
+def _links(jvm: Any, gateway: Any, loader: Any, jar: Path) -> bool:
+    """True if all classes of a jar fit the driver's Spark. A loader of their own tries: the driver's never gives a class back."""
+    from py4j.protocol import Py4JJavaError
+
+    urls = gateway.new_array(jvm.java.net.URL, 1)
+    urls[0] = _url(jvm, jar)
+    trial = jvm.java.net.URLClassLoader(urls, loader)
+    try:
+        for name in _class_names(jar):
+            jvm.java.lang.Class.forName(name, True, trial)
+    except Py4JJavaError as error:
+        if not jvm.java.lang.Class.forName("java.lang.LinkageError").isInstance(error.java_exception):
+            raise
+        _log.info("the connector is compiled again, as %s does not fit this Spark: %s", jar, error.java_exception)
+        return False
+    finally:
+        trial.close()
+    return True
+
+
+def _class_names(jar: Path) -> list[str]:
+    with zipfile.ZipFile(jar) as archive:
+        paths = archive.namelist()
+    return [path.removesuffix(".class").replace("/", ".") for path in paths if path.endswith(".class")]
 
 
 def _takes_classes(jvm: Any, gateway: Any, loader: Any) -> bool:

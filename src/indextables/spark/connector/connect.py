@@ -55,13 +55,16 @@ def unwanted(session: Any) -> str:
 
 def driver_context(session: Any) -> Any:
     """The SparkContext of a driver that runs under this process. Raises IndexTablesError where there is none."""
-    from pyspark import SparkContext
-
     if not type(session).__module__.startswith("pyspark.sql.connect."):
         return session.sparkContext
+    elsewhere = "the Connect server of this session was not started by this process"
+    try:
+        from pyspark import SparkContext
+    except ImportError:  # pyspark-client: it has no driver, no py4j and no such name
+        raise IndexTablesError(f"{elsewhere}, whose PySpark is a client alone") from None
     context = SparkContext._active_spark_context  # noqa: SLF001 - pyspark has no public name for it
     if context is None or "SPARK_LOCAL_REMOTE" not in os.environ:
-        raise IndexTablesError("the Connect server of this session was not started by this process")
+        raise IndexTablesError(elsewhere)
     return context
 
 

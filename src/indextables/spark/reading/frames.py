@@ -26,6 +26,7 @@ from indextables.spark.reading.read_options import some_columns, stays_at_versio
 from indextables.spark.reading.source_reader import read_task
 from indextables.spark.worker_errors import plainly
 from indextables.spark.worker_garbage import light_collections
+from indextables.spark.worker_pipe import end_quietly
 from indextables.table.arguments import Moment, parse_where
 from indextables.table.distributed.read_tasks import (
     SCORE,
@@ -173,6 +174,7 @@ class _Tasks:
         self._work = work
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        end_quietly()
         with light_collections():
             for number in (number for batch in numbers for number in batch.column(0).to_pylist()):
                 yield from self._work(ReadTask(self._plan.job, self._plan.files[number]))

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from indextables.spark.errors import one_line
 from indextables.spark.reading.arrow_types import ToSpark, arrow_schema, check_schema
 from indextables.spark.reading.read_options import ReadOptions
+from indextables.spark.worker_pipe import end_quietly
 from indextables.table.distributed.read_tasks import (
     SCORE,
     ByScore,
@@ -77,6 +78,7 @@ class TableReader(DataSourceReader):
         """The rows of one task. Without splits there is a task of no rows."""
         if not isinstance(partition, Splits):
             return iter(())
+        end_quietly()
         return read_task(ReadTask(self._job, partition.files), arrow_schema(self._schema))
 
 

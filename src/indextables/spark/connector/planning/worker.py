@@ -19,6 +19,7 @@ from indextables.spark.errors import one_line
 from indextables.spark.reading.arrow_types import ToSpark
 from indextables.spark.reading.source_reader import read_task
 from indextables.spark.worker_garbage import light_collections
+from indextables.spark.worker_pipe import end_quietly
 from indextables.table.distributed.read_tasks import ReadJob, ReadTask, TaskPlan, finish_groups, packed
 
 
@@ -32,6 +33,7 @@ class ReadPartition:
 
     def __call__(self, partitions: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Called by Spark with one batch that holds one partition."""
+        end_quietly()
         with light_collections():
             for batch in partitions:
                 for data in batch.column(0).to_pylist():
