@@ -122,6 +122,9 @@ class Renderer:
             whole=_whole(answer.schema),
             marks=answer.snippets and console.color_system is None,
         )
+        if answer.told:
+            self._write(visible(answer.told) + "\n")
+            return
         names = list(answer.shown or answer.schema.names)
         if answer.snippets:
             names = ["_score", *(name for name in names if name not in ("_score", "_snippets"))]
@@ -192,7 +195,8 @@ class _Counted:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._answer.batches:
-            STOP.check()
+            if not STOP.patient or self._answer.follows:  # what changed something is done, and says so
+                STOP.check()
             self.rows += batch.num_rows
             yield batch
 

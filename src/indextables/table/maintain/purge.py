@@ -32,6 +32,8 @@ from indextables.table.progress import ProgressCounter, Watcher
 
 logger = logging.getLogger("indextables")
 
+_BINARY_MEGABYTE: Final = 1 << 20
+"""Bytes of a megabyte in `size_mb_deleted`."""
 _MEGABYTE: Final = 1_000_000
 """Bytes of a megabyte, as messages count them."""
 
@@ -60,6 +62,11 @@ class Purged:
     message: str
     paths: tuple[str, ...]
     """The keys of all objects that were deleted, or would be."""
+
+    @property
+    def size_mb_deleted(self) -> float:
+        """`bytes_deleted` in units of 1,048,576 bytes, as the statement has it."""
+        return self.bytes_deleted / _BINARY_MEGABYTE
 
 
 def purge_ages(
