@@ -81,6 +81,7 @@ class Table(Questions, Upkeep):
         source_log: str | os.PathLike[str],
         target_log: str | os.PathLike[str] | None = None,
         options: Mapping[str, Any] | None = None,
+        progress: Watcher | None = None,
     ) -> Repaired:
         """Write a new log from what can be read of a damaged one, or from the splits alone where the log is gone.
 
@@ -91,7 +92,7 @@ class Table(Questions, Upkeep):
         """
         from indextables.table.maintain.repair import repair
 
-        return repair(source_log, target_log, options)
+        return repair(source_log, target_log, options, progress)
 
     def commit_files(
         self,

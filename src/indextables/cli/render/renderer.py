@@ -67,11 +67,14 @@ class Renderer:
 
     def _message(self, kind: str, message: str, facts: dict[str, Any]) -> None:
         err = self.screen.err
+        text = f"{kind}: {visible(message)}\n"
         if self.output is Output.JSON:
             text = _json({kind: facts})
-            err.write(harmless(text, Output.JSON) if err.isatty() else text)
-        else:
-            err.write(f"{kind}: {visible(message)}\n")
+            text = harmless(text, Output.JSON) if err.isatty() else text
+        if self.screen.held is not None:
+            self.screen.held.append(text)
+            return
+        err.write(text)
         err.flush()
 
     def _write(self, text: str) -> None:
@@ -123,7 +126,8 @@ class Renderer:
             marks=answer.snippets and console.color_system is None,
         )
         if answer.told:
-            self._write(visible(answer.told) + "\n")
+            for line in answer.told.split("\n"):
+                self._write(visible(line) + "\n")
             return
         names = list(answer.shown or answer.schema.names)
         if answer.snippets:

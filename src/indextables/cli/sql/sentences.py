@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from indextables.cli.render.screen import visible
 from indextables.cli.sql.run_command import only_row
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def merged(done: Result) -> str:
 
 def purged(done: Result) -> str:
     """How much was deleted, and in a dry run what would be, a path a line."""
-    return "\n".join([message(done), *(done.value.paths if done.value.dry_run else ())])
+    paths = done.value.paths if done.value.dry_run else ()
+    return "\n".join([message(done), *(f"  {visible(path)}" for path in paths)])
 
 
 def with_paths(done: Result) -> pa.Table:

@@ -48,6 +48,7 @@ def prewarm(command: Prewarm, at: Setting) -> Done:
         fields=fields,
         parallelism=command.parallelism,
         wait=not command.in_background,
+        progress=at.progress,
     )
     return Done(prewarm_answer(done, command.segments, fields), done)
 

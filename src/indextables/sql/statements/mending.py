@@ -31,7 +31,7 @@ def repair_log(command: RepairLog, at: Setting) -> Done:
 
     The answer has no column for what could not be known and how the logs are swapped: that is a warning.
     """
-    done = Table.repair(command.source, command.target, options=at.options)
+    done = Table.repair(command.source, command.target, options=at.options, progress=at.progress)
     if done.message:
         warnings.warn(done.message, LogWarning, stacklevel=2)
     return Done([{name: getattr(done, name) for name in REPAIR.names}], done)

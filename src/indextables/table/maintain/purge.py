@@ -96,7 +96,7 @@ def purge(at: LogAtVersion, ages: Ages, *, dry_run: bool = False, progress: Watc
     newest = open_log(at.log)
     check_same_table(at.snapshot, newest)
     at = LogAtVersion(at.log, newest)
-    work = _Work(at, ages, plan_purge(at, ages))
+    work = _Work(at, ages, plan_purge(at, ages, counter))
     if not dry_run:
         work.delete(counter)
     purged = work.result(dry_run, round((clock.boot() - began) * 1000))
@@ -131,6 +131,7 @@ class _Work:
         if plan.log_keys:
             self._orphans = plan.splits.without(named_splits(at))
         chosen = self._orphans.first(self._most)
+        counter.plan(len(chosen))
         self._splits = delete_objects(at, chosen.keys(), chosen.sizes(), counter)
 
     def result(self, dry_run: bool, duration_ms: int) -> Purged:
