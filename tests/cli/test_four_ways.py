@@ -230,8 +230,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def figures(template: Path, tmp_path: Path) -> Iterator[None]:
-    """This process has merged, prewarmed, skipped files and timed searches."""
+def figures(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process has merged, prewarmed, skipped files and timed searches, with a cache on disk of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     shutil.copytree(template, tmp_path / "worked")
     table = Table.open(tmp_path / "worked")
     inspect.enable_profiler()

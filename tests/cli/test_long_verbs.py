@@ -133,10 +133,7 @@ def test_a_clone_that_is_stopped(logs: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_purge_that_is_stopped(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indextables.table.maintain.purging.data_files._TOLD_EVERY", 5)
-    monkeypatch.setattr("indextables.table.maintain.purging.delete._BATCH", 2)
-    monkeypatch.setattr("indextables.table.maintain.purging.delete._ROUND", 1)
-    paths = orphans(logs, 20)
+    paths = orphans(logs, 2500)
     live = {path for path in logs.rglob("*.split") if path not in paths}
     for result in each_stop(monkeypatch, "purge", logs, "--option", "purge.parallelism=1"):
         assert result.err == "error: terminated: what was deleted before stays deleted, and no row changed\n"
