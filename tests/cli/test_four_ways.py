@@ -15,6 +15,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
 
@@ -327,4 +328,8 @@ def test_every_statement_is_compared() -> None:
     every = [*OF_TABLES, *OF_PROCESS]
     known = {type(parse_statement(ways.statement.replace("{t}", "t"))) for ways in every}
     assert known == set(get_args(Command))
+    text = PAGE.read_text("utf-8")
+    for ways in every:
+        name = " ".join(takewhile(lambda word: not word.startswith(("{", "-")), ways.command))
+        assert f"`indextables {name}`" in text
     assert not_returned().keys() == {ways.documented for ways in every if ways.documented}
