@@ -45,9 +45,12 @@ def blocks_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """`blocks_of(size)`: files are read in blocks of so many bytes for the rest of the test."""
 
     def read(size: int) -> None:
-        monkeypatch.setattr(csv_file, "_BLOCK", size)
-        monkeypatch.setattr(json_file, "_CHUNK", size)
-        monkeypatch.setattr(export, "_SLICE", size >> 6)
+        for module, name, bytes_at_once in (
+            (csv_file, "_BLOCK", size),
+            (json_file, "_CHUNK", size),
+            (export, "_SLICE", size >> 6),
+        ):
+            monkeypatch.setattr(module, name, bytes_at_once)
 
     return read
 

@@ -23,7 +23,12 @@ def days(tmp_path: Path) -> Path:
 
 def test_restore(days: Path) -> None:
     found = ok("restore", days, "--version", 1, "--json").json
-    assert (found["status"], found["version"], found["restoredVersion"], found["filesRemoved"]) == ("success", 3, 1, 1)
+    assert (found["status"], found["version"], found["restored_version"], found["files_removed"]) == (
+        "success",
+        3,
+        1,
+        1,
+    )
     assert ok("count", days).out == "2\n"
     again = ok("restore", days, "--version", 1)
     assert "the files of version 1 are live already" in again.out + again.err
@@ -42,16 +47,16 @@ def test_a_version_that_is_not_there(days: Path) -> None:
 
 def test_truncate_time_travel(days: Path) -> None:
     preview = ok("truncate-time-travel", days, "--dry-run", "--json").json
-    assert (preview["status"], preview["checkpointVersion"], Table.open(days).version) == ("dry_run", 3, 2)
+    assert (preview["status"], preview["checkpoint_version"], Table.open(days).version) == ("dry_run", 3, 2)
     done = ok("truncate-time-travel", days, "--json").json
-    assert (done["status"], done["checkpointVersion"], done["filesPreserved"]) == ("success", 3, 2)
+    assert (done["status"], done["checkpoint_version"], done["files_preserved"]) == ("success", 3, 2)
     gone = run("count", days, "--version", 1)
     assert (gone.code, "the oldest is 3" in gone.err) == (NOT_FOUND, True)
 
 
 def test_drop_partitions(days: Path) -> None:
     found = ok("drop-partitions", days, "--where", "day = 'mon'", "--json").json
-    assert (found["status"], found["partitionsDropped"], found["splitsRemoved"]) == ("success", 1, 1)
+    assert (found["status"], found["partitions_dropped"], found["splits_removed"]) == ("success", 1, 1)
     assert ok("count", days).out == "1\n"
     assert run("drop-partitions", days).code == USAGE
     assert run("drop-partitions", days, "--where", "id = 3").code == USAGE
@@ -59,7 +64,12 @@ def test_drop_partitions(days: Path) -> None:
 
 def test_clone(days: Path, tmp_path: Path) -> None:
     found = ok("clone", days, tmp_path / "copy", "--version", 1, "--json").json
-    assert (found["rows"], found["version"]) == (2, 1)
-    assert found["id"] == Table.open(tmp_path / "copy").id != Table.open(days).id
+    copy = Table.open(tmp_path / "copy")
+    assert (found["version"], found["source_version"], found["files"], copy.count()) == (1, 1, 1, 2)
+    assert (found["table_path"], found["source_path"]) == (copy.url, str(days))
+    assert copy.id != Table.open(days).id
+    earlier = ok("clone", days, tmp_path / "other", "--timestamp", "2100-01-01", "-o", "table").out
+    size = sum(Table.open(tmp_path / "other").files().column("size").to_pylist())
+    assert earlier == f"{days}, version 2, copied to {tmp_path / 'other'}: 2 files, {size:,} bytes\n"
     assert run("clone", days, tmp_path / "copy").code != OK
     assert run("clone", days).code == USAGE

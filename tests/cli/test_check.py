@@ -78,7 +78,16 @@ def test_a_new_log(copy: Path) -> None:
     flip(copy / LOG / f"{2:020d}.json")
     answer = ok("repair", copy, "--json").json
     assert list(answer) == [
-        *("source", "target", "sourceVersion", "totalSplits", "validSplits", "missingSplits", "status", "message")
+        *(
+            "source_path",
+            "target_path",
+            "source_version",
+            "total_splits",
+            "valid_splits",
+            "missing_splits",
+            "status",
+            "message",
+        )
     ]
     assert answer["status"] == "partial"
     subprocess.run(answer["message"].partition("run: ")[2], shell=True, check=True)
@@ -88,8 +97,9 @@ def test_a_new_log(copy: Path) -> None:
 
 
 def test_a_new_log_elsewhere(copy: Path, tmp_path: Path) -> None:
-    told = ok("repair", copy / LOG, "--to", tmp_path / "new", "--output", "table").out
-    assert str(tmp_path / "new") in told
+    told = ok("repair", copy / LOG, "--to", tmp_path / "new", "--output", "table")
+    assert told.out == f"{tmp_path / 'new'} is the new log, with 2 of 2 files\n"
+    assert "warning: 2 splits are in the new log. While nobody reads or writes the table, run: mv " in told.err
     assert (tmp_path / "new" / f"{0:020d}.json").exists()
     assert run("repair", copy, "--to", tmp_path / "new").code == CONFLICT
     assert run("repair", copy, "--to", copy / LOG).code == USAGE

@@ -181,17 +181,19 @@ def test_merge_and_checkpoint(t: str, tmp_path: Path) -> None:
     for number in range(3):
         ok("import", t, write_csv(tmp_path / "a.csv", rows[number * 20 : number * 20 + 20]))
     merged = ok("merge", t, "--json").json
-    assert (merged["sources"], merged["results"], merged["rows"], merged["skipped"]) == (3, 1, 60, {})
+    assert (merged["sources"], merged["results"], merged["rows"], merged["skipped"]) == (3, 1, 60, 0)
     assert ok("merge", t, "-o", "table").out == "nothing to merge\n"
-    assert ok("checkpoint", t, "--json").json["written"] is False  # merging left a compact state
+    assert ok("checkpoint", t, "--json").json["status"] == "no_action"  # merging left a compact state
     ok("import", t, write_csv(tmp_path / "a.csv", rows[:1]))
     written = ok("checkpoint", t, "--json").json
-    assert written["written"] is True
+    assert (written["status"], written["num_files"]) == ("success", 2)
     assert ok("checkpoint", t, "-o", "table").out == (
-        f"version {written['version']} has a compact state already; nothing was written\n"
+        f"version {written['checkpoint_version']} has a compact state already; nothing was written\n"
     )
     assert ok("count", t, "-q", "timeout").out == f"{12 + ('timeout' in str(rows[0]))}\n"
+    assert ok("merge", t, "--max-sources", 2, "-o", "table").out == "2 files became 1, version 6\n"
     assert run("merge", t, "-w", "ms > 5").code == USAGE
+    assert run("merge", t, "--max-sources", 1).code == USAGE
     assert run("merge", t, "--target-size", "huge").code == USAGE
 
 
@@ -224,16 +226,26 @@ def test_what_commands_share() -> None:
     assert options.pop("sql") >= {"--table", "--option", "--output", "--json", "--no-header"}, (
         "its tables are in the text"
     )
-    for name in ("cache", "environment"):
+    for name in ("cache", "stats", "profiler", "jobs", "environment"):
         assert options.pop(name) >= {"--option", "--output", "--json", "--no-header"}, "these are about no table"
     assert all({"table", "--option", "--output", "--json"} <= taken for taken in options.values())
-    changing = {"create", "import", "checkpoint", "merge", "prewarm", "purge", "drop", "repair"}
-    changing |= {"truncate-time-travel", "drop-partitions"}
+    changing = {
+        "checkpoint",
+        "merge",
+        "prewarm",
+        "purge",
+        "repair",
+        "truncate-time-travel",
+        "drop-partitions",
+        "upgrade",
+    }
     newest = {"tail", "ls", "optimize", "fsck", "verify", "state", "log", "components", "set", "unset"}
-    assert {name for name, taken in options.items() if not {"--version", "--timestamp"} & taken} == changing | newest
-    changing |= {"restore", "clone"}  # these take the version that they go to
-    one_answer = {"count", "describe", "explain", "export"}
-    assert {name for name, taken in options.items() if "--no-header" not in taken} == changing | one_answer
+    facts = {"create", "import", "drop"}
+    assert {
+        name for name, taken in options.items() if not {"--version", "--timestamp"} & taken
+    } == changing | newest | facts
+    facts |= {"count", "describe", "explain", "export"}
+    assert {name for name, taken in options.items() if "--no-header" not in taken} == facts
 
 
 def test_the_program() -> None:

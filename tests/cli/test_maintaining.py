@@ -1,4 +1,4 @@
-"""`ls`, `partitions`, `prewarm`, `optimize` and `drop`."""
+"""`ls`, `partitions`, `prewarm`, `purge`, `optimize` and `drop`."""
 
 from __future__ import annotations
 
@@ -65,9 +65,21 @@ def test_partitions(days: Path) -> None:
 def test_prewarm(days: Path, tmp_path: Path) -> None:
     cache = ("--option", f"cache.disk.directory={tmp_path / 'cache'}")
     told = ok("prewarm", days, "--where", "host = 'node-1'", *cache, "--json").json
-    assert (told["fetched"] + told["present"], told["leftOut"]) == (8, 0)
+    assert (told["splits_prewarmed"], told["status"], told["segments"]) == (8, "success", "TERM_DICT,POSTINGS")
     again = ok("prewarm", days, *cache, "-o", "table").out
-    assert "were there already" in again
+    assert again == "24 indexes fetched, 8 were there already\n"
+
+
+def test_prewarm_of_parts_and_columns(days: Path, tmp_path: Path) -> None:
+    cache = ("--option", f"cache.disk.directory={tmp_path / 'cache'}", "--json")
+    parts = ("--segments", "term,positions", "--fields", "message,host", "--parallelism", 2)
+    told = ok("prewarm", days, *parts, *cache).json
+    assert (told["segments"], told["fields"], told["splits_prewarmed"]) == ("TERM_DICT,POSITIONS", "message,host", 32)
+    wrong = run("prewarm", days, "--segments", "terms", *cache)
+    assert (wrong.code, "segment 'terms' does not exist" in wrong.error["message"]) == (USAGE, True)
+    assert "nothing_here" in run("prewarm", days, "--fields", "nothing_here", *cache).error["message"]
+    small = ("--option", "cache.disk.maxBytes=20K", "-o", "table")
+    assert "left out: the cache (cache.disk.maxBytes) is too small" in ok("prewarm", days, *small).out
 
 
 def orphan(table: Path, days_old: int) -> Path:
@@ -83,11 +95,11 @@ def orphan(table: Path, days_old: int) -> Path:
 def test_purge(days: Path) -> None:
     old, young = orphan(days, 30), orphan(days, 1)
     said = ok("purge", days, "--dry-run", "--json").json
-    assert (said["status"], said["orphanedFilesFound"], said["paths"]) == ("dry_run", 1, ["splits/split-30.split"])
+    assert (said["status"], said["orphaned_files_found"], said["paths"]) == ("dry_run", 1, ["splits/split-30.split"])
     assert "splits/split-30.split" in ok("purge", days, "--dry-run", "-o", "table").out
     assert ok("purge", days, "--older-than", "60d", "--json").json["status"] == "no_action"
     done = ok("purge", days, "--json").json
-    assert (done["status"], done["orphanedFilesDeleted"], done["dryRun"]) == ("success", 1, False)
+    assert (done["status"], done["orphaned_files_deleted"], done["dry_run"]) == ("success", 1, False)
     assert (old.exists(), young.exists()) == (False, True)
     assert ok("count", days).out == "80\n"
     assert run("purge", days, "--older-than", "soon").code == USAGE

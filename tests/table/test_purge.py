@@ -609,7 +609,8 @@ class TestRunning:
         assert done.orphaned_files_deleted == 1000
         assert len(done.paths) == len(set(done.paths)) == 1000
         assert splits(store) == {"s1", "s2"}
-        assert len(seen) == 100
+        assert (seen[0].looked_at, seen[1].splits_total) == (1000, 1000)
+        assert len(seen) == 102, "one for the listing, one for the plan, one for each batch"
         assert (seen[-1].splits, seen[-1].bytes) == (1000, 10_000)
         assert [each.splits for each in seen] == sorted(each.splits for each in seen)
 

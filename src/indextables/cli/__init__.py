@@ -11,16 +11,16 @@
     typed.py         what a command line says before it is parsed
     targets.py       which table a command is about, and as of when
     reading.py       commands that ask, one function each: they return an answer
-    writing.py       commands that change a table
+    writing.py       create and import
     answers.py       what commands return
     errors.py        exit codes, and errors in the words of a command line
     run.py           finds the command of a command line
     perform.py       runs a command, shows its answer or its error, and returns the exit code
     stop.py          what Ctrl-C does
-    sql/             the command `sql`: statements of a text, a file or a prompt
+    sql/             the command `sql`, and commands that are one statement each
     load/            reads the files that `import` is given, and guesses their schema
     looking/         tail, ls, partitions and export
-    maintaining/     prewarm, purge, optimize and drop
+    maintaining/     optimize and drop
     export/          writes rows to files that `import` reads
     render/          the one place that prints: tables, tab-separated lines, JSON, progress
 

@@ -30,6 +30,8 @@ class Rows:
     """What one of them is called."""
     wraps: bool = False
     """Whether long cells take several lines instead of being cut, for people only: there are few rows."""
+    told: str = ""
+    """The same in a sentence, for people; programs get the rows."""
     follows: bool = False
     """Whether more rows come until somebody ends the program: each batch is shown at once, and Ctrl-C is a usual end."""
 

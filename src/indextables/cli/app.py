@@ -14,7 +14,7 @@ from indextables.cli.command import Call, command
 from indextables.cli.load.formats import Format
 from indextables.cli.looking import looking_app
 from indextables.cli.maintaining import maintaining_app
-from indextables.cli.sql import sql_command, statement_commands
+from indextables.cli.sql import process_commands, sql_command, statement_commands, table_commands
 
 app = typer.Typer(
     name="indextables",
@@ -256,34 +256,6 @@ def changes(
     )
 
 
-@command(app, "checkpoint")
-def checkpoint(call: Call) -> int:
-    """Sum up the log, so that opening the table reads less."""
-    from indextables.cli import writing
-
-    return call.answer(lambda _: writing.checkpoint(call.target), undone="nothing was summed up")
-
-
-@command(app, "merge")
-def merge(
-    call: Call,
-    where: p.PartitionWhere = None,
-    target_size: Annotated[
-        str | None, typer.Option("--target-size", metavar="SIZE", help="Of the new files: bytes, or such as 1G.")
-    ] = None,
-    max_results: Annotated[
-        int | None, typer.Option("--max-results", metavar="FILES", min=1, help="Stop after so many new files.")
-    ] = None,
-) -> int:
-    """Make few large files of many small ones. No row changes, and others may read and write meanwhile."""
-    from indextables.cli import writing
-
-    return call.answer(
-        lambda renderer: writing.merge(call.target, where, target_size, max_results, renderer.stage),
-        undone="what was merged and committed before stays, and no row changed",
-    )
-
-
 @command(app, "fsck", rows=True)
 def fsck(
     call: Call,
@@ -309,89 +281,9 @@ def verify(call: Call) -> int:
     return call.answer(lambda renderer: reading.fsck(call.target, repair=False, data_only=True, stage=renderer.stage))
 
 
-@command(app, "repair")
-def repair(
-    call: Call,
-    *,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="DIRECTORY", help="Where the new log goes; beside the old one unless given."),
-    ] = None,
-) -> int:
-    """Write a new log from what can be read of a damaged one, or from the files alone. TABLE may be its log, too."""
-    from indextables.cli import writing
-
-    return call.answer(
-        lambda _: writing.repair(call.target, to), undone="the table is as it was, and a new log may be incomplete"
-    )
-
-
-@command(app, "restore")
-def restore(
-    call: Call,
-    version: Annotated[
-        int | None, typer.Option("--version", metavar="NUMBER", help="The version whose rows come back.")
-    ] = None,
-    timestamp: Annotated[
-        str | None,
-        typer.Option(
-            "--timestamp", metavar="TIME", help="The version of this time: ISO 8601, UTC where no zone is given."
-        ),
-    ] = None,
-) -> int:
-    """Make the rows of an older version the newest ones. Later versions stay in the history."""
-    from indextables.cli import writing
-
-    return call.answer(lambda _: writing.restore(call.target, version, timestamp), undone="nothing was restored")
-
-
-@command(app, "truncate-time-travel")
-def truncate_time_travel(
-    call: Call,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and change nothing.")] = False,
-) -> int:
-    """Give up every version but the newest. No row of it changes."""
-    from indextables.cli import writing
-
-    return call.answer(
-        lambda _: writing.truncate_time_travel(call.target, dry_run=dry_run), undone="older versions may be gone"
-    )
-
-
-@command(app, "drop-partitions")
-def drop_partitions(
-    call: Call,
-    *,
-    where: Annotated[
-        str,
-        typer.Option(
-            "--where", "-w", metavar="SQL", help="The partitions to drop, by partition columns.", show_default=False
-        ),
-    ],
-) -> int:
-    """Take out all rows of whole partitions. Older versions still have them."""
-    from indextables.cli import writing
-
-    return call.answer(lambda _: writing.drop_partitions(call.target, where), undone="nothing was dropped")
-
-
-@command(app, "clone", travels=True)
-def clone(
-    call: Call,
-    *,
-    url: Annotated[
-        str, typer.Argument(metavar="URL", help="Where the copy goes: a place without a table.", show_default=False)
-    ],
-) -> int:
-    """Copy a version of a table to another place, as a table of its own."""
-    from indextables.cli import writing
-
-    return call.answer(
-        lambda renderer: writing.clone(call.target, url, renderer.stage), undone="there is no table at the new place"
-    )
-
-
 looking_app.declare(app)
+table_commands.declare(app)
 maintaining_app.declare(app)
-sql_command.declare(app)
 statement_commands.declare(app)
+process_commands.declare(app)
+sql_command.declare(app)

@@ -96,3 +96,4 @@ def _show_warnings(renderer: Renderer) -> None:
             usual(message, category, *place, **more)
 
     warnings.showwarning = show
+    warnings.simplefilter("always", LogWarning)  # each of them, and not the first of a kind alone

@@ -45,13 +45,23 @@ Rows: TypeAlias = pa.Table | list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
+class Done:
+    """The rows of an answer, and what the method of `Table` returned, where that has more facts."""
+
+    rows: Rows
+    value: Any
+
+
+@dataclass(frozen=True)
 class Executor:
     """How a command runs, and the columns of its answer. Where the columns are the table's own, there is no schema."""
 
     schema: pa.Schema | None
-    run: Callable[[Any, Setting], Rows]
+    run: Callable[[Any, Setting], Rows | Done]
     changes: bool = False
     """Whether the command may change a table. Whoever stops it must wait until it has tidied up."""
+    moves: bool = False
+    """Whether the command changes no table, and still tells the watcher how far it has come."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,8 @@ class Result:
 
     command: Command
     table: pa.Table
+    value: Any = None
+    """What the method of `Table` returned, where that has more facts than the row: the paths that a purge deleted."""
 
 
 def answer(schema: pa.Schema | None, rows: Rows) -> pa.Table:

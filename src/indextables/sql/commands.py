@@ -38,8 +38,8 @@ class MergeSplits:
 
     table: TableRef
     where: str | None = None
-    target_size: int | None = None
-    """Bytes."""
+    target_size: int | str | None = None
+    """Bytes, or a text such as `1G`."""
     max_dest_splits: int | None = None
     max_source_splits_per_merge: int | None = None
     precommit: bool = False
@@ -50,8 +50,9 @@ class Purge:
     """`PURGE INDEXTABLES t`: delete files that no version needs any more."""
 
     table: TableRef
-    older_than_hours: int | None = None
-    log_retention_hours: int | None = None
+    older_than_hours: float | str | None = None
+    """Hours, or a text such as `7 days`."""
+    log_retention_hours: float | str | None = None
     dry_run: bool = False
 
 

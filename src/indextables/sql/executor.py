@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from indextables.core.errors import PredicateError
-from indextables.sql.answer import Executor, Result, Setting, answer
+from indextables.sql.answer import Done, Executor, Result, Setting, answer
 from indextables.sql.commands import Command, Where
 from indextables.sql.statements import caches, changing, figures, looking, mending, tidying
 from indextables.sql.table_ref import TableRef
@@ -46,10 +46,11 @@ def execute(
     """
     executor = EXECUTORS[type(command)]
     try:
-        rows = executor.run(command, Setting(tables, options, progress))
+        found = executor.run(command, Setting(tables, options, progress))
     except PredicateError as error:
         raise _in_statement(error, getattr(command, "where", None)) from error
-    return Result(command, answer(executor.schema, rows))
+    rows, value = (found.rows, found.value) if isinstance(found, Done) else (found, None)
+    return Result(command, answer(executor.schema, rows), value)
 
 
 def _in_statement(error: PredicateError, where: str | None) -> PredicateError:
@@ -69,3 +70,9 @@ def answer_schema(command: Command | type[Command]) -> pa.Schema | None:
 def changes(command: Command) -> bool:
     """Whether a command may change a table: whoever stops it must wait until it has tidied up."""
     return EXECUTORS[type(command)].changes
+
+
+def moves(command: Command) -> bool:
+    """Whether a command may take long, and tells the watcher how far it has come."""
+    executor = EXECUTORS[type(command)]
+    return executor.changes or executor.moves

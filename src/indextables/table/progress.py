@@ -24,6 +24,10 @@ class Progress:
     """Bytes of the splits that are in the store."""
     rows_total: int | None = None
     """Rows that the verb has to do; None where nobody knows."""
+    looked_at: int = 0
+    """Objects that were looked at to find out what there is to do: a listing of a purge, footers that a repair reads."""
+    splits_total: int | None = None
+    """Splits that the verb has to do; None where nobody knows, or where rows are counted."""
 
 
 Watcher = Callable[[Progress], None]
@@ -40,8 +44,23 @@ class ProgressCounter:
         self._progress = Progress(rows_total=rows_total)
         self._lock = threading.Lock()
 
+    def plan(self, splits_total: int) -> None:
+        """Say how many splits there are to do, where that was not known when the verb began."""
+        if self._watcher is None:
+            return
+        with self._lock:
+            self._progress = replace(self._progress, splits_total=splits_total)
+            self._watcher(self._progress)
+
     def add(
-        self, *, rows_read: int = 0, rows_indexed: int = 0, rows_written: int = 0, splits: int = 0, size: int = 0
+        self,
+        *,
+        rows_read: int = 0,
+        rows_indexed: int = 0,
+        rows_written: int = 0,
+        splits: int = 0,
+        size: int = 0,
+        looked_at: int = 0,
     ) -> None:
         """Add to the totals and call the watcher; an exception from the watcher ends the verb."""
         if self._watcher is None:
@@ -55,5 +74,6 @@ class ProgressCounter:
                 rows_written=now.rows_written + rows_written,
                 splits=now.splits + splits,
                 bytes=now.bytes + size,
+                looked_at=now.looked_at + looked_at,
             )
             self._watcher(self._progress)

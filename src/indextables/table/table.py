@@ -82,6 +82,7 @@ class Table(Questions, Feed, Upkeep):
         source_log: str | os.PathLike[str],
         target_log: str | os.PathLike[str] | None = None,
         options: Mapping[str, Any] | None = None,
+        progress: Watcher | None = None,
     ) -> Repaired:
         """Write a new log from what can be read of a damaged one, or from the splits alone where the log is gone.
 
@@ -92,7 +93,7 @@ class Table(Questions, Feed, Upkeep):
         """
         from indextables.table.maintain.repair import repair
 
-        return repair(source_log, target_log, options)
+        return repair(source_log, target_log, options, progress)
 
     def commit_files(
         self,

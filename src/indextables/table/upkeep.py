@@ -129,6 +129,7 @@ class Upkeep(TableAtVersion):
         fields: Sequence[str] | None = None,
         parallelism: int | None = None,
         wait: Literal[True] = True,
+        progress: Watcher | None = None,
     ) -> Prewarmed: ...
 
     @overload
@@ -140,6 +141,7 @@ class Upkeep(TableAtVersion):
         parallelism: int | None = None,
         *,
         wait: bool,
+        progress: Watcher | None = None,
     ) -> Prewarmed | Job: ...
 
     def prewarm(
@@ -149,6 +151,7 @@ class Upkeep(TableAtVersion):
         fields: Sequence[str] | None = None,
         parallelism: int | None = None,
         wait: bool = True,
+        progress: Watcher | None = None,
     ) -> Prewarmed | Job:
         """Bring the indexes of all splits, or of those that may hold rows for which `where` (SQL) is true, to local disk.
 
@@ -164,7 +167,7 @@ class Upkeep(TableAtVersion):
         request = make_request(handle, "prewarming", columns=(), where=where)
         choice = choose(handle.schema, handle.options, segments, fields)
         most = None if parallelism is None else at_least_one("parallelism", parallelism)
-        return (prewarm if wait else begin_prewarm)(handle, request, choice, most)
+        return (prewarm if wait else begin_prewarm)(handle, request, choice, most, progress)
 
     def optimize(self, dry_run: bool = False, progress: Watcher | None = None, prewarm: bool = False) -> Optimized:
         """Do what the table needs now: merge small splits of like size, write a compact state of the log, purge what is due.

@@ -1,6 +1,6 @@
-"""Commands that keep a table fast and small, or end it.
+"""Commands that do what a table needs, or end it.
 
-maintaining_app.py  what can be typed: prewarm, purge, optimize, drop
+maintaining_app.py  what can be typed: optimize, drop
 upkeep_verbs.py     what the commands do, one function each
 confirm.py          asks before something is lost
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from indextables.cli.answers import Facts, Rows
@@ -39,41 +38,6 @@ def drop(target: Target, renderer: Renderer, *, yes: bool) -> Facts:
         "bytes": facts["bytes"],
     }
     return Facts(values, {}, f"dropped {what}")
-
-
-def prewarm(target: Target, where: str | None, stage: Stage) -> Facts:
-    """Bring indexes to local disk."""
-    table = target.open()
-    with stage.counted("prewarming", None, "files") as told:
-        told(0)
-        done = table.prewarm(where)
-    values = {
-        "url": table.url,
-        "version": table.version,
-        "fetched": done.fetched,
-        "present": done.present,
-        "leftOut": done.left_out,
-    }
-    summary = f"{done.fetched:,} indexes fetched, {done.present:,} were there already"
-    if done.left_out:
-        summary += f", {done.left_out:,} left out: the cache (cache.disk.maxBytes) is too small for them"
-    return Facts(values, {}, summary)
-
-
-def purge(target: Target, older_than: str | None, log_retention: str | None, stage: Stage, *, dry_run: bool) -> Facts:
-    """Delete what no version names any more, and what is past its retention."""
-    table = target.open()
-    with stage.counted("purging", None, "objects") as told:
-        told(0)
-        done = table.purge(older_than, log_retention, dry_run, progress=lambda _: told(0))
-    values = {"url": table.url, **{_camel(name): value for name, value in asdict(done).items() if name != "paths"}}
-    paths = list(done.paths)
-    return Facts({**values, "paths": paths}, {}, "\n".join([done.message, *(paths if dry_run else ())]))
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(map(str.capitalize, rest))
 
 
 def optimize(target: Target, stage: Stage, *, dry_run: bool, prewarm: bool, every: str | None) -> Rows:

@@ -42,6 +42,18 @@ class Told(Protocol):
     def rows_total(self) -> int | None:
         """How many rows there are to do."""
 
+    @property
+    def splits(self) -> int:
+        """Files that are done."""
+
+    @property
+    def splits_total(self) -> int | None:
+        """How many files there are to do, where files are counted and not rows."""
+
+    @property
+    def looked_at(self) -> int:
+        """Objects that were looked at to find out what there is to do."""
+
 
 class Stage:
     """What commands report to while they work."""
@@ -83,7 +95,10 @@ class Stage:
 
     @contextmanager
     def rows(self, label: str, rows: int, size: int) -> Iterator[tuple[Callable[[Told], None], Callable[[int], None]]]:
-        """A bar of rows: how many there are is known, or estimated from the bytes, or not known at all."""
+        """A bar of rows, or of files where no rows are counted.
+
+        How many there are is known, or estimated from the bytes, or not known at all.
+        """
         with self._bar(label) as update:
             read = 0
             began = time.monotonic()
@@ -134,7 +149,7 @@ class Stage:
             TaskProgressColumn(),
             TextColumn("{task.fields[text]}", table_column=Column(no_wrap=True, overflow="crop")),
         )
-        with Progress(*columns, console=console, transient=True) as progress:
+        with self._screen.messages_held(), Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task(label, total=None, text="")
 
             def update(fraction: float | None, text: str) -> None:
@@ -162,6 +177,8 @@ class Stage:
 
 def _fraction(progress: Told, total: float) -> float | None:
     """How much of the work is done, None where nobody knows how much there is."""
+    if not total and progress.splits_total and not progress.rows_read:
+        return progress.splits / progress.splits_total
     if not total:
         return None
     indexed = max(progress.rows_indexed, progress.rows_written)
@@ -170,8 +187,17 @@ def _fraction(progress: Told, total: float) -> float | None:
 
 
 def _counted(progress: Told, known: int, seconds: float) -> str:
-    """Rows that are done, of how many, and how fast that goes. Before anything is indexed, those that were read."""
+    """Rows that are done, of how many, and how fast that goes. Before anything is indexed, those that were read.
+
+    Verbs that move no rows count files, or what they look at.
+    """
     indexed = max(progress.rows_indexed, progress.rows_written)
+    if not (known or indexed or progress.rows_read):
+        if progress.splits or progress.splits_total:
+            all_of = f" of {progress.splits_total:,}" if progress.splits_total else ""
+            return f"{progress.splits:,}{all_of} files"
+        if progress.looked_at:
+            return f"{progress.looked_at:,} objects looked at"
     of = f" of {known:,}" if known else ""
     if not indexed:
         return f"{progress.rows_read:,}{of} rows read"

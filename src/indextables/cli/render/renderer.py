@@ -67,11 +67,14 @@ class Renderer:
 
     def _message(self, kind: str, message: str, facts: dict[str, Any]) -> None:
         err = self.screen.err
+        text = f"{kind}: {visible(message)}\n"
         if self.output is Output.JSON:
             text = _json({kind: facts})
-            err.write(harmless(text, Output.JSON) if err.isatty() else text)
-        else:
-            err.write(f"{kind}: {visible(message)}\n")
+            text = harmless(text, Output.JSON) if err.isatty() else text
+        if self.screen.held is not None:
+            self.screen.held.append(text)
+            return
+        err.write(text)
         err.flush()
 
     def _write(self, text: str) -> None:
@@ -122,6 +125,10 @@ class Renderer:
             whole=_whole(answer.schema),
             marks=answer.snippets and console.color_system is None,
         )
+        if answer.told:
+            for line in answer.told.split("\n"):
+                self._write(visible(line) + "\n")
+            return
         names = list(answer.shown or answer.schema.names)
         if answer.snippets:
             names = ["_score", *(name for name in names if name not in ("_score", "_snippets"))]
@@ -192,7 +199,8 @@ class _Counted:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._answer.batches:
-            STOP.check()
+            if not STOP.patient or self._answer.follows:  # what changed something is done, and says so
+                STOP.check()
             self.rows += batch.num_rows
             yield batch
 

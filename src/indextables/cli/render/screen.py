@@ -6,7 +6,8 @@ import errno
 import io
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
@@ -59,6 +60,8 @@ class Screen:
 
     out: TextIO
     err: TextIO
+    held: list[str] | None = None
+    """Messages that wait until a bar is gone; None where none is drawn."""
 
     @classmethod
     def standard(cls) -> Screen:
@@ -97,6 +100,17 @@ class Screen:
     def notes(self) -> Console:
         """Rich's view of the messages."""
         return _console(self.err)
+
+    @contextmanager
+    def messages_held(self) -> Iterator[None]:
+        """Hold messages back while a bar is drawn where they would be written, and write them afterwards."""
+        self.held = []
+        try:
+            yield
+        finally:
+            held, self.held = self.held, None
+            self.err.write("".join(held))
+            self.err.flush()
 
     def discard(self) -> None:
         """Nobody reads any more: what is still buffered goes nowhere, quietly."""

@@ -35,6 +35,7 @@ def _sql(
     no_header: p.NoHeader = False,
 ) -> int:
     """Run statements such as PURGE INDEXTABLES logs DRY RUN. Names of tables are directories, unless --table says otherwise."""
-    from indextables.cli.sql.sql_text import Asked, run_statements
+    from indextables.cli.sql.run_command import Asked
+    from indextables.cli.sql.sql_text import run_statements
 
     return run_statements(text, file, Asked(table or (), option or (), output, json, not no_header))

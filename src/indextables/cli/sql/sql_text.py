@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from indextables.cli.answers import Answer, Rows
 from indextables.cli.errors import OK, InputError, UsageError
-from indextables.cli.perform import perform
-from indextables.cli.render.screen import Output, Screen, visible
-from indextables.cli.targets import target
+from indextables.cli.render.screen import Screen, visible
+from indextables.cli.sql.run_command import Asked, fail, run_one
 from indextables.core.errors import IndexTablesError, PredicateError, StatementError
 
 if TYPE_CHECKING:
-    from indextables.cli.render.renderer import Renderer
     from indextables.sql.commands import Command
-    from indextables.sql.run_text import GivenTables
 
-_UNDONE: Final = "what was committed before stays, and nothing is left of the rest"
-_SHOWN: Final = {"DescribeLog": ("version", "action_type", "path", "num_records", "size", "is_checkpoint")}
-"""Columns for people, of answers that have too many."""
 _WIDEST: Final = 100
 """Characters of a statement that are shown above a caret, around the place."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What was typed beside the statements: names of tables, options, and how to print."""
-
-    tables: Sequence[str] = ()
-    option: Sequence[str] = ()
-    output: Output | None = None
-    json: bool = False
-    header: bool = True
-
-    def perform(self, work: Callable[[Renderer], Answer], undone: str | None = None) -> int:
-        """Do some work and print its answer, or its error."""
-        return perform(work, self.output, json=self.json, header=self.header, undone=undone)
-
-    def named(self) -> dict[str, str]:
-        """Where the tables with a name of their own lie. Raises UsageError."""
-        named: dict[str, str] = {}
-        for text in self.tables:
-            name, mark, url = text.partition("=")
-            if not mark or not name.strip() or not url.strip():
-                raise UsageError(f"--table is {text!r}, but must be name=table, such as logs=s3://bucket/logs")
-            named[name.strip()] = url.strip()
-        return named
-
-    def options(self) -> dict[str, str]:
-        """The options by their keys. Raises UsageError."""
-        return target("", self.option).options
 
 
 def run_statements(text: str | None, file: str | None, asked: Asked) -> int:
@@ -97,23 +60,12 @@ def run_text(text: str, asked: Asked) -> int:
         return code
     for command in commands:
         errors: list[IndexTablesError] = []
-        code = _run(command, tables, asked, errors)
+        code = run_one(command, tables, asked, errors)
         if code != OK:
             for ended in errors:
                 _point(text, ended, asked)
             return code
     return OK
-
-
-def run_command(command: Command, asked: Asked) -> int:
-    """Run a command whose table is named by its path, and print its answer or its error."""
-    from indextables.sql.run_text import GivenTables
-
-    try:
-        tables = GivenTables({}, asked.options())
-    except IndexTablesError as error:
-        return fail(error, asked)
-    return _run(command, tables, asked, [])
 
 
 def _with_path(command: Command, named: Collection[str]) -> Command:
@@ -124,38 +76,6 @@ def _with_path(command: Command, named: Collection[str]) -> Command:
     if isinstance(table, TableName) and str(table) not in named:
         return cast("Command", replace(cast("Any", command), table=TablePath(str(table))))
     return command
-
-
-def _run(command: Command, tables: GivenTables, asked: Asked, errors: list[IndexTablesError]) -> int:
-    """Run one command and print its answer. An error that ends it is added to `errors`."""
-    from indextables.sql.executor import changes, execute
-
-    name = type(command).__name__
-    label = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
-
-    def work(renderer: Renderer) -> Answer:
-        try:
-            if changes(command):
-                with renderer.stage.rows(label, 0, 0) as (watcher, _):
-                    found = execute(command, tables, asked.options(), watcher).table
-            else:
-                found = execute(command, tables, asked.options()).table
-        except IndexTablesError as error:
-            errors.append(error)
-            raise
-        return Rows(found.schema, found.to_batches(), shown=_SHOWN.get(name))
-
-    return asked.perform(work, _UNDONE if changes(command) else None)
-
-
-def fail(error: IndexTablesError, asked: Asked) -> int:
-    """Print an error as the error of a command. Returns the exit code."""
-
-    def work(renderer: Renderer) -> Answer:
-        del renderer
-        raise error
-
-    return asked.perform(work)
 
 
 def _point(text: str, error: IndexTablesError, asked: Asked) -> None:

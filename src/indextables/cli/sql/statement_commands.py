@@ -3,29 +3,24 @@
 `state logs` is `DESCRIBE INDEXTABLES STATE logs`: the same command value, the same executor, the same columns.
 """
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from indextables.cli import params as p
 from indextables.cli.command import Call, command
 from indextables.cli.errors import UsageError
-from indextables.cli.examples import epilog
-
-if TYPE_CHECKING:
-    from indextables.cli.sql.sql_text import Asked
-    from indextables.sql.commands import Command
+from indextables.cli.sql.about_table import asked_by, run_about
 
 
 def declare(app: typer.Typer) -> None:
-    """Declare the commands `state`, `log`, `components`, `set`, `unset`, `cache` and `environment`."""
+    """Declare the commands `state`, `log`, `components`, `set`, `unset` and `upgrade`."""
     command(app, "state", rows=True)(_state)
     command(app, "log", rows=True)(_log)
     command(app, "components", rows=True)(_components)
     command(app, "set", rows=True)(_set)
     command(app, "unset", rows=True)(_unset)
-    app.command("cache", epilog=epilog("cache"))(_cache)
-    app.command("environment", epilog=epilog("environment"))(_environment)
+    command(app, "upgrade", rows=True)(_upgrade)
 
 
 def _state(call: Call) -> int:
@@ -33,7 +28,7 @@ def _state(call: Call) -> int:
     from indextables.sql.commands import DescribeState
     from indextables.sql.table_ref import TablePath
 
-    return _about(call, DescribeState(TablePath(call.table)))
+    return run_about(call, DescribeState(TablePath(call.table)))
 
 
 def _log(
@@ -44,7 +39,7 @@ def _log(
     from indextables.sql.commands import DescribeLog
     from indextables.sql.table_ref import TablePath
 
-    return _about(call, DescribeLog(TablePath(call.table), include_all=all))
+    return run_about(call, DescribeLog(TablePath(call.table), include_all=all))
 
 
 def _components(call: Call, where: p.Where = None) -> int:
@@ -52,7 +47,7 @@ def _components(call: Call, where: p.Where = None) -> int:
     from indextables.sql.commands import DescribeComponentSizes, Where
     from indextables.sql.table_ref import TablePath
 
-    return _about(call, DescribeComponentSizes(TablePath(call.table), where=None if where is None else Where(where)))
+    return run_about(call, DescribeComponentSizes(TablePath(call.table), where=None if where is None else Where(where)))
 
 
 def _set(
@@ -63,7 +58,8 @@ def _set(
     ],
 ) -> int:
     """Set properties of a table."""
-    from indextables.cli.sql.sql_text import fail
+    from indextables.cli.sql import sentences
+    from indextables.cli.sql.run_command import Manner, fail
     from indextables.sql.commands import SetProperties
     from indextables.sql.table_ref import TablePath
 
@@ -71,9 +67,9 @@ def _set(
     for text in properties:
         key, mark, value = text.partition("=")
         if not mark or not key.strip():
-            return fail(UsageError(f"{text!r} is no property: write key=value, such as owner=ops"), _asked(call))
+            return fail(UsageError(f"{text!r} is no property: write key=value, such as owner=ops"), asked_by(call))
         pairs.append((key.strip(), value.strip()))
-    return _about(call, SetProperties(TablePath(call.table), tuple(pairs)))
+    return run_about(call, SetProperties(TablePath(call.table), tuple(pairs)), Manner(told=sentences.altered))
 
 
 def _unset(
@@ -84,46 +80,19 @@ def _unset(
     ],
 ) -> int:
     """Drop properties of a table."""
+    from indextables.cli.sql import sentences
+    from indextables.cli.sql.run_command import Manner
     from indextables.sql.commands import UnsetProperties
     from indextables.sql.table_ref import TablePath
 
-    return _about(call, UnsetProperties(TablePath(call.table), tuple(names)))
+    return run_about(call, UnsetProperties(TablePath(call.table), tuple(names)), Manner(told=sentences.altered))
 
 
-def _cache(
-    flush: Annotated[bool, typer.Option("--flush", help="Remove the indexes that are kept there.")] = False,
-    option: p.StoreOptions = None,
-    output: p.Out = None,
-    json: p.Json = False,
-    no_header: p.NoHeader = False,
-) -> int:
-    """The indexes that this machine keeps on its local disk, and how much room they take."""
-    from indextables.cli.sql.sql_text import Asked, run_command
-    from indextables.sql.commands import DescribeDiskCache, FlushDiskCache
+def _upgrade(call: Call) -> int:
+    """Raise the protocol of a table that an older release made. Older releases cannot open it afterwards."""
+    from indextables.cli.sql import sentences
+    from indextables.cli.sql.run_command import Manner
+    from indextables.sql.commands import UpgradeProtocol
+    from indextables.sql.table_ref import TablePath
 
-    asked = Asked((), option or (), output, json, not no_header)
-    return run_command(FlushDiskCache() if flush else DescribeDiskCache(), asked)
-
-
-def _environment(
-    option: p.StoreOptions = None, output: p.Out = None, json: p.Json = False, no_header: p.NoHeader = False
-) -> int:
-    """What the program runs on and with: versions, processors, memory, options and variables. Secrets are left out."""
-    from indextables.cli.sql.sql_text import Asked, run_command
-    from indextables.sql.commands import DescribeEnvironment
-
-    return run_command(DescribeEnvironment(), Asked((), option or (), output, json, not no_header))
-
-
-def _about(call: Call, what: "Command") -> int:
-    """Run a command about the table of a call."""
-    from indextables.cli.sql.sql_text import run_command
-
-    return run_command(what, _asked(call))
-
-
-def _asked(call: Call) -> "Asked":
-    """How a call wants its answer."""
-    from indextables.cli.sql.sql_text import Asked
-
-    return Asked((), call.option or (), call.output, call.json, not call.no_header)
+    return run_about(call, UpgradeProtocol(TablePath(call.table)), Manner(told=sentences.altered))

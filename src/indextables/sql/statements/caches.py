@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from indextables.sql.answer import Executor, Setting
+from indextables.sql.answer import Done, Executor, Setting
 from indextables.sql.commands import (
     DescribeDiskCache,
     DescribeMergeJobs,
@@ -39,7 +39,7 @@ from indextables.table.inspect.running_jobs import (
 )
 
 
-def prewarm(command: Prewarm, at: Setting) -> pa.Table:
+def prewarm(command: Prewarm, at: Setting) -> Done:
     """Bring parts of splits to local disk, now or beside the caller."""
     segments, fields = command.segments or None, command.fields or None
     done = at.tables(command.table).prewarm(
@@ -48,8 +48,9 @@ def prewarm(command: Prewarm, at: Setting) -> pa.Table:
         fields=fields,
         parallelism=command.parallelism,
         wait=not command.in_background,
+        progress=at.progress,
     )
-    return prewarm_answer(done, command.segments, fields)
+    return Done(prewarm_answer(done, command.segments, fields), done)
 
 
 def wait(command: WaitForPrewarm, at: Setting) -> pa.Table:
@@ -74,6 +75,6 @@ EXECUTORS: Final[dict[type, Executor]] = {
     FlushDiskCache: Executor(FLUSHED, lambda _command, at: flush_disk_cache(at.options or None)),
     FlushSearcherCache: Executor(FLUSHED, lambda _command, _at: flush_searcher_cache()),
     InvalidateLogCache: Executor(INVALIDATED, invalidate),
-    Prewarm: Executor(PREWARMED, prewarm),
+    Prewarm: Executor(PREWARMED, prewarm, moves=True),
     WaitForPrewarm: Executor(WAITED, wait),
 }

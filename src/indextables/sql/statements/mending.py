@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
 from indextables.core.errors import LogWarning
 from indextables.log.check.findings import FINDINGS_SCHEMA
-from indextables.sql.answer import TEXT, WHOLE, Executor, Setting, columns
+from indextables.sql.answer import TEXT, WHOLE, Done, Executor, Setting, columns
 from indextables.sql.commands import Fsck, RepairLog
 from indextables.sql.table_ref import TablePath
 from indextables.table import Table
@@ -26,15 +26,15 @@ REPAIR: Final = columns(
 )
 
 
-def repair_log(command: RepairLog, at: Setting) -> list[dict[str, Any]]:
+def repair_log(command: RepairLog, at: Setting) -> Done:
     """Write a new log from what is left of a damaged one.
 
     The answer has no column for what could not be known and how the logs are swapped: that is a warning.
     """
-    done = Table.repair(command.source, command.target, options=at.options)
+    done = Table.repair(command.source, command.target, options=at.options, progress=at.progress)
     if done.message:
         warnings.warn(done.message, LogWarning, stacklevel=2)
-    return [{name: getattr(done, name) for name in REPAIR.names}]
+    return Done([{name: getattr(done, name) for name in REPAIR.names}], done)
 
 
 def fsck(command: Fsck, at: Setting) -> pa.Table:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
 from indextables.log.json_checkpoint import has_parts
-from indextables.sql.answer import FLAG, NUMBER, TEXT, WHOLE, Executor, Setting, columns
+from indextables.sql.answer import FLAG, NUMBER, TEXT, WHOLE, Done, Executor, Setting, columns
 from indextables.sql.commands import Checkpoint, Compact, MergeSplits, Optimize, Purge, TruncateTimeTravel
 from indextables.table.at_version import handle_of
 from indextables.table.maintain.optimize import STEPS_SCHEMA
 
-if TYPE_CHECKING:
-    from indextables.table.maintain.merge import Merged
-
-_MEGABYTE: Final = 1 << 20
-"""Bytes of a megabyte in `size_mb_deleted`."""
 _SOURCES_PER_MERGE: Final = 1000
 """Splits that become one split, at most, where the statement says nothing: the default of `Table.merge_splits`."""
 
@@ -85,7 +80,7 @@ def merge_splits(command: MergeSplits, at: Setting) -> list[dict[str, Any]]:
     return [
         {
             "table_path": table.url,
-            "status": _merge_status(done),
+            "status": done.status,
             "sources": done.sources,
             "results": done.results,
             "rows": done.rows,
@@ -94,27 +89,12 @@ def merge_splits(command: MergeSplits, at: Setting) -> list[dict[str, Any]]:
             "skipped": len(done.skipped),
             "version": done.version,
             "duration_ms": int((time.monotonic() - began) * 1000),
-            "message": _merge_message(done),
+            "message": done.message,
         }
     ]
 
 
-def _merge_status(done: Merged) -> str:
-    if done.skipped or done.overtaken:
-        return "partial"
-    return "success" if done.written else "no_action"
-
-
-def _merge_message(done: Merged) -> str:
-    told = f"{done.sources} splits became {done.results}" if done.written else "nothing to merge"
-    if done.overtaken:
-        told += f"; {done.overtaken} results were given up, because others replaced their sources"
-    if done.skipped:
-        told += f"; splits that cannot be read stay as they are: {', '.join(sorted(done.skipped))}"
-    return told
-
-
-def purge(command: Purge, at: Setting) -> list[dict[str, Any]]:
+def purge(command: Purge, at: Setting) -> Done:
     """Delete files that no version needs any more."""
     table = at.tables(command.table)
     done = table.purge(
@@ -123,17 +103,11 @@ def purge(command: Purge, at: Setting) -> list[dict[str, Any]]:
         dry_run=command.dry_run,
         progress=at.progress,
     )
-    return [
-        {
-            "table_path": table.url,
-            **{name: getattr(done, name) for name in PURGE.names if name not in ("table_path", "size_mb_deleted")},
-            "size_mb_deleted": done.bytes_deleted / _MEGABYTE,
-        }
-    ]
+    return Done([{"table_path": table.url, **{name: getattr(done, name) for name in PURGE.names[1:]}}], done)
 
 
-def _hours(number: int | None) -> timedelta | None:
-    return None if number is None else timedelta(hours=number)
+def _hours(given: float | str | None) -> timedelta | str | None:
+    return timedelta(hours=given) if isinstance(given, int | float) else given
 
 
 def checkpoint(command: Checkpoint | Compact, at: Setting) -> list[dict[str, Any]]:

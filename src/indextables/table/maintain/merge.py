@@ -68,6 +68,23 @@ class Merged:
         """Whether something was merged."""
         return self.results > 0
 
+    @property
+    def status(self) -> str:
+        """`success`, `no_action` where there was nothing to merge, or `partial` where a split or a result was left out."""
+        if self.skipped or self.overtaken:
+            return "partial"
+        return "success" if self.written else "no_action"
+
+    @property
+    def message(self) -> str:
+        """What was merged, and what was left out."""
+        told = f"{self.sources} splits became {self.results}" if self.written else "nothing to merge"
+        if self.overtaken:
+            told += f"; {self.overtaken} results were given up, because others replaced their sources"
+        if self.skipped:
+            told += f"; splits that cannot be read stay as they are: {', '.join(sorted(self.skipped))}"
+        return told
+
 
 @dataclass(frozen=True)
 class MergeResult:

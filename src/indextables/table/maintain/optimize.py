@@ -213,7 +213,7 @@ def _prewarm(handle: TableHandle, work: Work) -> _Stepped:
     reason = f"indexes of {_counted(files, 'file')} are asked for on local disk"
     if work.dry_run:
         return handle, Step("prewarm", reason, "dry_run")
-    done = prewarm_indexes(handle, make_request(handle, "prewarming", columns=()))
+    done = prewarm_indexes(handle, make_request(handle, "prewarming", columns=()), progress=work.progress)
     status = "partial" if done.left_out else "success" if done.fetched else "no_action"
     message = f"{done.fetched:,} fetched, {done.present:,} there already, {done.left_out:,} left out"
     return handle, Step("prewarm", reason, status, message=message)

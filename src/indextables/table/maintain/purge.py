@@ -33,6 +33,8 @@ from indextables.table.progress import ProgressCounter, Watcher
 
 logger = logging.getLogger("indextables")
 
+_BINARY_MEGABYTE: Final = 1 << 20
+"""Bytes of a megabyte in `size_mb_deleted`."""
 _MEGABYTE: Final = 1_000_000
 """Bytes of a megabyte, as messages count them."""
 
@@ -61,6 +63,11 @@ class Purged:
     message: str
     paths: tuple[str, ...]
     """The keys of all objects that were deleted, or would be."""
+
+    @property
+    def size_mb_deleted(self) -> float:
+        """`bytes_deleted` in units of 1,048,576 bytes, as the statement has it."""
+        return self.bytes_deleted / _BINARY_MEGABYTE
 
 
 def purge_ages(
@@ -93,7 +100,7 @@ def purge(at: LogAtVersion, ages: Ages, *, dry_run: bool = False, progress: Watc
     newest = open_log(at.log)
     check_same_table(at.snapshot, newest)
     at = LogAtVersion(at.log, newest)
-    work = _Work(at, ages, plan_purge(at, ages))
+    work = _Work(at, ages, plan_purge(at, ages, counter))
     if not dry_run:
         work.delete(counter)
     purged = work.result(dry_run, round((clock.boot() - began) * 1000))
@@ -128,6 +135,7 @@ class _Work:
         if plan.log_keys:
             self._orphans = plan.splits.without(named_splits(at))
         chosen = self._orphans.first(self._most)
+        counter.plan(len(chosen))
         self._splits = delete_objects(at, chosen.keys(), chosen.sizes(), counter)
 
     def result(self, dry_run: bool, duration_ms: int) -> Purged:

@@ -32,6 +32,7 @@ from indextables.table.maintain.checks.check_places import list_splits
 from indextables.table.maintain.recovery.lost_metadata import metadata_from
 from indextables.table.maintain.recovery.salvage import Salvaged, salvage
 from indextables.table.open_log import open_log
+from indextables.table.progress import ProgressCounter, Watcher
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def repair(
     source_log: str | os.PathLike[str],
     target_log: str | os.PathLike[str] | None = None,
     options: Mapping[str, Any] | Options | None = None,
+    progress: Watcher | None = None,
 ) -> Repaired:
     """Write a new log from what can be read; see `Table.repair`."""
     checked = options if isinstance(options, Options) else Options(options)
@@ -86,7 +88,7 @@ def repair(
         raise OptionError(
             f"the new log cannot be written to {target}, inside the log to repair: name another directory"
         )
-    return repair_log(log, replace(source, log=target).open())
+    return repair_log(log, replace(source, log=target).open(), progress)
 
 
 def place_of(log: str | os.PathLike[str], options: Options) -> Place:
@@ -98,7 +100,7 @@ def place_of(log: str | os.PathLike[str], options: Options) -> Place:
     return Place(url, f"{url}/{LOG_DIR}", options)
 
 
-def repair_log(source: TableLog, target: TableLog) -> Repaired:
+def repair_log(source: TableLog, target: TableLog, progress: Watcher | None = None) -> Repaired:
     """Read one log and write another one. Raises TableNotFound, TableExists, StorageError, UnsupportedProtocol."""
     target_url = _log_url(target)
     refuse_objects(target, target_url)
@@ -106,7 +108,7 @@ def repair_log(source: TableLog, target: TableLog) -> Repaired:
     checked = check_log(source)
     if checked.remains.is_empty and not there:
         raise TableNotFound(f"there is no table at {source.url}: neither a log nor a split", url=source.url)
-    found = salvage(checked, there)
+    found = salvage(checked, there, ProgressCounter(progress))
     if found.snapshot is None and not found.files:
         raise TableNotFound(
             f"nothing of the table at {source.url} can be read: neither an object of its log nor the footer of a split",

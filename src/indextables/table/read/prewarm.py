@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from indextables.split.cache.cache_location import open_cache
 from indextables.split.cache.index_cache import Prewarmed, WarmUp
 from indextables.split.reader import SplitReader
 from indextables.table.handle import TableHandle
+from indextables.table.progress import ProgressCounter, Watcher
 from indextables.table.read.parallelism import reading_threads
 from indextables.table.read.prewarm_choice import DEFAULT_CHOICE, PrewarmChoice
 from indextables.table.read.request import ReadRequest, plan_read
@@ -28,26 +29,36 @@ logger = logging.getLogger("indextables")
 
 
 def prewarm(
-    handle: TableHandle, request: ReadRequest, choice: PrewarmChoice = DEFAULT_CHOICE, parallelism: int | None = None
+    handle: TableHandle,
+    request: ReadRequest,
+    choice: PrewarmChoice = DEFAULT_CHOICE,
+    parallelism: int | None = None,
+    progress: Watcher | None = None,
 ) -> Prewarmed:
     """Fetch the indexes of the files that may hold rows of the request. The cache leaves out what it cannot hold."""
+    counter = ProgressCounter(progress)
     with JOBS.value.begin("prewarm", handle.url) as job:
-        return _prewarmed(handle, request, choice, parallelism, job)
+        return _prewarmed(handle, request, choice, parallelism, _Watched(job, counter))
 
 
 def begin_prewarm(
-    handle: TableHandle, request: ReadRequest, choice: PrewarmChoice = DEFAULT_CHOICE, parallelism: int | None = None
+    handle: TableHandle,
+    request: ReadRequest,
+    choice: PrewarmChoice = DEFAULT_CHOICE,
+    parallelism: int | None = None,
+    progress: Watcher | None = None,
 ) -> Job:
     """`prewarm` on a thread of its own. Returns the job, which is listed among the jobs of this process.
 
     What goes wrong is in the job and in the log. The thread does not keep a program that ends from ending.
     """
     job = JOBS.value.begin("prewarm", handle.url)
+    watched = _Watched(job, ProgressCounter(progress))
 
     def run() -> None:
         try:
             with job:
-                _prewarmed(handle, request, choice, parallelism, job)
+                _prewarmed(handle, request, choice, parallelism, watched)
         except Exception as error:  # noqa: BLE001 - nobody is there to catch it; the job has it
             logger.warning("table %s: a prewarm beside the program failed: %s", handle.url, error)
 
@@ -70,15 +81,34 @@ def prewarm_files(
     """
     with JOBS.value.begin("prewarm", handle.url) as job:
         splits = list(split_readers(handle, files))
-        job.plan(len(splits))
-        indexed = _with_index(handle, splits, choice, None, job)
+        watched = _Watched(job, ProgressCounter(None))
+        watched.plan(len(splits))
+        indexed = _with_index(handle, splits, choice, None, watched)
         chosen = _that_fit(handle, indexed, room)
         first = int(begin * len(chosen))
         if not choice.index:
-            return _described(Prewarmed(0, len(splits), 0), choice, job)
-        done = _fetched(handle, chosen[first:] + chosen[:first], None, job)
+            return _described(Prewarmed(0, len(splits), 0), choice, watched)
+        done = _fetched(handle, chosen[first:] + chosen[:first], None, watched)
         left_out = done.left_out + len(indexed) - len(chosen)
-        return _described(Prewarmed(done.fetched, done.present, left_out), choice, job)
+        return _described(Prewarmed(done.fetched, done.present, left_out), choice, watched)
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """A job of this process, and whoever watches this prewarm alone. Both are told of each split that is ready."""
+
+    job: RunningJob
+    counter: ProgressCounter
+
+    def plan(self, splits: int) -> None:
+        """Say how many splits there are."""
+        self.job.plan(splits)
+        self.counter.plan(splits)
+
+    def advance(self, splits: int = 1) -> None:
+        """Say that this many more splits are ready."""
+        self.job.advance(splits)
+        self.counter.add(splits=splits)
 
 
 @METRICS.measured(
@@ -88,7 +118,7 @@ def prewarm_files(
     splits_left_out=lambda done: done.left_out,
 )
 def _prewarmed(
-    handle: TableHandle, request: ReadRequest, choice: PrewarmChoice, parallelism: int | None, job: RunningJob
+    handle: TableHandle, request: ReadRequest, choice: PrewarmChoice, parallelism: int | None, job: _Watched
 ) -> Prewarmed:
     splits = list(split_readers(handle, plan_read(handle, request).files))
     job.plan(len(splits))
@@ -98,7 +128,7 @@ def _prewarmed(
 
 
 def _with_index(
-    handle: TableHandle, splits: list[SplitReader], choice: PrewarmChoice, parallelism: int | None, job: RunningJob
+    handle: TableHandle, splits: list[SplitReader], choice: PrewarmChoice, parallelism: int | None, job: _Watched
 ) -> list[WarmUp]:
     """What the cache has to know of each split whose index is wanted. The row files are opened on the way, where these are."""
     calls = [partial(split.warm_up, positions=choice.positions, rows=choice.rows) for split in splits]
@@ -108,14 +138,14 @@ def _with_index(
     return indexed
 
 
-def _fetched(handle: TableHandle, indexed: list[WarmUp], parallelism: int | None, job: RunningJob) -> Prewarmed:
+def _fetched(handle: TableHandle, indexed: list[WarmUp], parallelism: int | None, job: _Watched) -> Prewarmed:
     cache = open_cache(handle.options)
     limit = parallelism or reading_threads(handle)
     return cache.prewarm(indexed, workers=handle.log.workers, limit=limit, each=job.advance)
 
 
-def _described(done: Prewarmed, choice: PrewarmChoice, job: RunningJob) -> Prewarmed:
-    seen = job.seen()
+def _described(done: Prewarmed, choice: PrewarmChoice, watched: _Watched) -> Prewarmed:
+    seen = watched.job.seen()
     return replace(
         done,
         segments=choice.segments,

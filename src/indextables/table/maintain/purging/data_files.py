@@ -23,6 +23,7 @@ from indextables.log.table_log import TableLog
 from indextables.storage.local import local_store
 from indextables.storage.store import ObjectMeta
 from indextables.table.build.uploads import SPLIT_SUFFIX, partition_name
+from indextables.table.progress import ProgressCounter
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
@@ -30,6 +31,8 @@ REPAIRED: Final = f"{LOG_DIR}_repaired"
 """How the names of logs begin that a repair wrote beside a table's log. They may name splits that the table's log does not."""
 _CHUNK: Final = 10_000
 """Keys that are packed together: few enough that their Python texts take little memory, many enough to be compressed well."""
+_TOLD_EVERY: Final = 1_000
+"""Objects of a listing between two reports of progress: a page of a store, some milliseconds of work."""
 _BETWEEN: Final = "\0"
 """Stands between keys: no key has it."""
 _AFTER_LOG: Final = f"{LOG_DIR}/~"
@@ -145,13 +148,17 @@ class _Packer:
         return DataFiles(tuple(self.packs), repaired_log)
 
 
-def list_splits(log: TableLog, partition_columns: Iterable[str], before_ms: int) -> DataFiles:
+def list_splits(
+    log: TableLog, partition_columns: Iterable[str], before_ms: int, progress: ProgressCounter
+) -> DataFiles:
     """The splits of the table that were written before a moment, in milliseconds since 1970 by the store's clock."""
     own = tuple(partition_name(column) for column in partition_columns)
     packer = _Packer()
     inner: set[str] = set()
     repaired: str | None = None
-    for found in _beside_the_log(log):
+    for number, found in enumerate(_beside_the_log(log), 1):
+        if number % _TOLD_EVERY == 0:
+            progress.add(looked_at=_TOLD_EVERY)
         key = found.key
         place = inner_table(key)
         if place is not None:

@@ -20,6 +20,7 @@ from indextables.log.snapshot import HOUR_MS, LogAtVersion
 from indextables.log.state.collect import collect_manifests
 from indextables.storage.store import ObjectMeta
 from indextables.table.maintain.purging.data_files import DataFiles, list_splits, stale_temporaries
+from indextables.table.progress import ProgressCounter
 
 logger = logging.getLogger("indextables")
 
@@ -55,8 +56,8 @@ class PurgePlan:
     temporaries: tuple[ObjectMeta, ...]
 
 
-def plan_purge(at: LogAtVersion, ages: Ages) -> PurgePlan:
-    """Look for what may go, and delete nothing.
+def plan_purge(at: LogAtVersion, ages: Ages, progress: ProgressCounter) -> PurgePlan:
+    """Look for what may go, and delete nothing. Progress is how many objects were listed.
 
     Raises ForeignTable, VersionGap, and CorruptLog where a log object cannot be read: it might name any split.
     """
@@ -65,7 +66,8 @@ def plan_purge(at: LogAtVersion, ages: Ages) -> PurgePlan:
     now = store_time(log)
     safety_ms = int(snapshot.safety_age_seconds * 1000)
     columns = snapshot.metadata.partition_columns
-    splits = list_splits(log, columns, now - max(safety_ms, round(ages.split_hours * HOUR_MS)) + 1)
+    before_ms = now - max(safety_ms, round(ages.split_hours * HOUR_MS)) + 1
+    splits = list_splits(log, columns, before_ms, progress)
     if splits.repaired_log is not None:
         raise CorruptLog(
             f"table {log.url} has a repaired log beside its own, {splits.repaired_log}, which may name splits that its own log "

@@ -31,6 +31,7 @@ from indextables.table.build.split_entries import added
 from indextables.table.format_gate import holds_bundles
 from indextables.table.maintain.checks.row_identity import identity_of
 from indextables.table.maintain.recovery.choose_splits import Chosen, choose_splits
+from indextables.table.progress import ProgressCounter
 
 _AT_A_TIME: Final = 32
 """Footers that are read side by side: each of them is a request of some kilobytes."""
@@ -55,7 +56,7 @@ class Salvaged:
     """False if the log does not say which protocol the table has."""
 
 
-def salvage(checked: CheckedLog, there: Mapping[str, int]) -> Salvaged:
+def salvage(checked: CheckedLog, there: Mapping[str, int], progress: ProgressCounter) -> Salvaged:
     """The files of the newest version that are whole. `there`: keys and sizes of all splits at the table's place."""
     replayed = checked.replayed
     snapshot = replayed.snapshot
@@ -69,9 +70,9 @@ def salvage(checked: CheckedLog, there: Mapping[str, int]) -> Salvaged:
     if replayed.contradicted is not None:
         found.doubts.append(f"{replayed.contradicted} contradicts version files, and its word was taken")
     if replayed.certain and replayed.has_metadata:
-        _with_footers(checked.remains.log, known, there, found)
+        _with_footers(checked.remains.log, known, there, found, progress)
         return found
-    _chosen(checked, known, there, found)
+    _chosen(checked, known, there, found, progress)
     return found
 
 
@@ -86,10 +87,10 @@ def _existing(log: TableLog, known: list[AddAction], there: Mapping[str, int], f
 
 
 def _with_footers(
-    log: TableLog, known: list[AddAction], there: Mapping[str, int], found: Salvaged
+    log: TableLog, known: list[AddAction], there: Mapping[str, int], found: Salvaged, progress: ProgressCounter
 ) -> dict[str, Footer]:
     """Take the files that are whole, and return their footers by path."""
-    calls = [partial(_footer_of, log, add, there) for add in known]
+    calls = [partial(_footer_of, log, add, there, progress) for add in known]
     footers: dict[str, Footer] = {}
     registry = found.snapshot.registry if found.snapshot is not None else {}
     metadata = found.snapshot.metadata if found.snapshot is not None else None
@@ -109,16 +110,22 @@ def _with_mapping(add: AddAction, footer: Footer) -> AddAction:
     return msgspec.structs.replace(add, doc_mapping_json=footer.doc_mapping, doc_mapping_ref=None)
 
 
-def _chosen(checked: CheckedLog, known: list[AddAction], there: Mapping[str, int], found: Salvaged) -> None:
+def _chosen(
+    checked: CheckedLog,
+    known: list[AddAction],
+    there: Mapping[str, int],
+    found: Salvaged,
+    progress: ProgressCounter,
+) -> None:
     """Versions are lost: splits that nothing names may be theirs, and files that are live here may have been removed there."""
     log = checked.remains.log
-    live = _with_footers(log, known, there, found)
+    live = _with_footers(log, known, there, found, progress)
     named = {inside_root(log.url, path) for path in _known_dead(checked)}
     others = [key for key in there if key not in named and key not in {inside_root(log.url, add.path) for add in known}]
     read = dict(
         zip(
             others,
-            log.workers.together([partial(_any_footer, log, key) for key in others], limit=_AT_A_TIME),
+            log.workers.together([partial(_any_footer, log, key, progress) for key in others], limit=_AT_A_TIME),
             strict=True,
         )
     )
@@ -207,17 +214,19 @@ def _deleted_numbers(checked: CheckedLog, there: Mapping[str, int]) -> set[int]:
         if remove.data_change and remove.path in there
     }
     footers = remains.log.workers.together(
-        [partial(_any_footer, remains.log, path) for path in paths], limit=_AT_A_TIME
+        [partial(_any_footer, remains.log, path, None) for path in paths], limit=_AT_A_TIME
     )
     return {number for footer in footers if not isinstance(footer, str) for number in identity_of("", footer).numbers}
 
 
-def _footer_of(log: TableLog, add: AddAction, there: Mapping[str, int]) -> Footer | str:
+def _footer_of(log: TableLog, add: AddAction, there: Mapping[str, int], progress: ProgressCounter) -> Footer | str:
     """The footer of a file of the log, or why the file is not whole."""
-    return _wrong_size(log, add, there) or _any_footer(log, inside_root(log.url, add.path) or add.path)
+    return _wrong_size(log, add, there) or _any_footer(log, inside_root(log.url, add.path) or add.path, progress)
 
 
-def _any_footer(log: TableLog, key: str) -> Footer | str:
+def _any_footer(log: TableLog, key: str, progress: ProgressCounter | None) -> Footer | str:
+    if progress is not None:
+        progress.add(looked_at=1)
     try:
         return read_footer(log.store, key)
     except ObjectNotFound:
