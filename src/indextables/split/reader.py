@@ -96,8 +96,8 @@ class SplitReader:
     ) -> None:
         """`key` is the split's key in the store, `table` the table's URL, `rows` the log's number of rows.
 
-        `path` is the split's name in the log, where the name is not the key. `opened` holds the open parts of splits and the costs
-        to plan with; None stands for those of the process.
+        `path` is the split's name in the log, where the name is not the key. `opened` holds the open parts of splits and the
+        costs to plan with; None stands for those of the process.
         """
         self.key = key
         """The split's key in the store."""
