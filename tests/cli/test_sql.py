@@ -197,7 +197,7 @@ def test_a_prompt_that_waits_is_left_at_once_also_after_a_statement_that_changes
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(STOP, "patient", False)
+    STOP.begin()
     patient: list[bool] = []
     waiting = iter(["PURGE INDEXTABLES a;", "exit"])
 

@@ -472,21 +472,18 @@ def test_findings_are_the_same_through_the_class_and_the_method(store: MemorySto
 
 
 @pytest.mark.parametrize("repair", [False, True])
-def test_a_name_that_ends_every_listing_is_a_finding_beside_the_others(
-    repair: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_that_ends_every_listing_is_a_finding_beside_the_others(repair: bool) -> None:
     store = whole_table()
     (gone, *_) = live(table_in(store))
     del store.objects[gone]
-    usual = MemoryStore.list
 
-    def listed(self: MemoryStore, prefix: str, after: str | None = None) -> Iterator[Any]:
+    def listed(prefix: str, after: str | None = None) -> Iterator[Any]:
         if not prefix:
             raise InvalidKey("list of memory found the object 't//x': delete or rename it", key="t//x")
-        return usual(self, prefix, after)
+        return store.list(prefix, after)
 
-    monkeypatch.setattr(MemoryStore, "list", listed)
-    found = findings(store, repair=repair)
+    hooked = Hooked(store, list=listed)
+    found = findings(hooked, repair=repair)
     assert ("error", "unusable_key", "t//x") in found
     assert [row[1:] for row in found if row[1] == "split_missing"] == [("split_missing", gone)]
-    assert "delete or rename it; until then orphans are not found" in message_of(store, "unusable_key")
+    assert "delete or rename it; until then orphans are not found" in message_of(hooked, "unusable_key")

@@ -12,9 +12,10 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import CommitError, InvalidKey, LogWarning
-from indextables.storage.local import LocalStore
 from indextables.storage.store import ObjectMeta
 from indextables.table.maintain.optimize import STEPS_SCHEMA, Optimized
+from log.support import Hooked
+from tables import on_store, store_of
 
 OPTIONS = {"mergeOnWrite.minSplits": 4}
 
@@ -120,18 +121,16 @@ def test_a_missing_version_refuses_the_purge_and_hides_nothing(tmp_path: Path) -
     assert "2" in done.steps[2].message
 
 
-def test_a_key_that_no_listing_can_hold_refuses_the_purge_and_hides_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_that_no_listing_can_hold_refuses_the_purge_and_hides_nothing(tmp_path: Path) -> None:
     table = made(tmp_path / "t", 5)
-    usual = LocalStore.list
+    store = store_of(table)
 
-    def listed(self: LocalStore, prefix: str, after: str | None = None) -> Iterator[ObjectMeta]:
+    def listed(prefix: str, after: str | None = None) -> Iterator[ObjectMeta]:
         if not prefix:
             raise InvalidKey("list found the object 'a//b': delete or rename it")
-        return usual(self, prefix, after)
+        return store.list(prefix, after)
 
-    monkeypatch.setattr(LocalStore, "list", listed)
+    table = on_store(table, Hooked(store, list=listed))
     done = table.optimize()
     assert (done.status, statuses(done)["merge"], statuses(done)["purge"]) == ("partial", "success", "partial")
     assert done.message == "did: merge; could not purge: list found the object 'a//b': delete or rename it"
