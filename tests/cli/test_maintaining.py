@@ -147,6 +147,33 @@ def test_optimize_again_and_again(days: Path, waiting_is: Callable[..., None]) -
     assert all(0 <= seconds <= 60 for seconds in waited)
 
 
+def test_a_round_that_fails_does_not_end_the_loop(days: Path, waiting_is: Callable[..., None]) -> None:
+    log, away = days / "_transaction_log", days / "away"
+    waits = iter([lambda: log.rename(away), lambda: away.rename(log), None])
+
+    def wait(stop: Stop, seconds: float) -> None:
+        del seconds
+        then = next(waits)
+        if then is None:
+            stop.ask(signal.SIGINT)
+        else:
+            then()
+        stop.check()
+
+    waiting_is(wait)
+    result = run("optimize", days, "--every", "1m", "--json")
+    assert (result.code, result.err) == (OK, "")
+    steps = ["merge", "compact", "purge"]
+    assert [row["step"] for row in result.rows] == [*steps, "optimize", *steps]
+    failed = result.rows[3]
+    assert (failed["status"], str(days) in failed["message"]) == ("failed", True)
+
+
+def test_a_loop_over_no_table_does_not_begin(days: Path) -> None:
+    (days / "_transaction_log").rename(days / "away")
+    assert run("optimize", days, "--every", "1m").code == NOT_FOUND
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("15m", 900), ("1h", 3600), ("0.5", 0.5), ("2D", 172800)])
 def test_times_between_two_rounds(text: str, seconds: float) -> None:
     assert seconds_of(text) == seconds

@@ -22,6 +22,7 @@ from indextables.cli.render.plain import json_lines
 from indextables.cli.sql import sql_prompt
 from indextables.cli.sql.sql_prompt import completions, help_text, history_file, one_line, prompt
 from indextables.cli.sql.sql_text import pointed
+from indextables.cli.stop import STOP
 
 
 @pytest.fixture
@@ -190,6 +191,26 @@ def test_a_prompt_runs_what_ends_with_a_semicolon_or_an_empty_line(
     kept = history_file().read_text()
     assert "CHECKPOINT INDEXTABLES a;" in kept
     assert typed(["exit", "CHECKPOINT INDEXTABLES a;"]) == (0, [])
+
+
+def test_a_prompt_that_waits_is_left_at_once_also_after_a_statement_that_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    STOP.begin()
+    patient: list[bool] = []
+    waiting = iter(["PURGE INDEXTABLES a;", "exit"])
+
+    def read(_prompt: str) -> str:
+        patient.append(STOP.patient)
+        return next(waiting)
+
+    def run(_text: str) -> int:
+        STOP.patient = True
+        return 0
+
+    assert prompt(run, read) == 0
+    assert patient == [False, False]
 
 
 def test_a_semicolon_inside_quotes_or_a_comment_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

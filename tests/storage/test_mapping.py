@@ -155,3 +155,20 @@ def test_messages_name_the_object_and_have_no_debug_dump() -> None:
     assert "Debug" not in str(error)
     assert "\n" not in str(error)
     assert error.details == {"key": "log/1", "root": "s3://b/t", "verb": "get"}
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('Encountered object with invalid path: Path "t/splits//x" contained empty path segment', "t/splits//x"),
+        ('Encountered object with invalid path: Error parsing Path "t/./x": Encountered illegal character', "t/./x"),
+        ('Encountered object with invalid path: Path "t/a"b//" contained empty path segment', 't/a"b//'),
+    ],
+)
+def test_a_listing_names_the_object_that_ends_it(text: str, key: str) -> None:
+    met = obstore.exceptions.InvalidPathError(f"{text}\n\nDebug source:\nInvalidPath {{}}")
+    error = translate(met, "s3://b/t", "", "list")
+    assert type(error) is InvalidKey
+    assert f"found the object {key!r}, whose name no table can hold: delete or rename it" in error.message
+    assert error.details["key"] == key
+    assert "is not a key that the store can hold" in translate(met, "s3://b/t", "k", "get").message

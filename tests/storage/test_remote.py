@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -150,6 +151,21 @@ def test_a_server_that_does_not_answer() -> None:
         store = resolve("s3://b/t", options).open(retrying=False)
         with pytest.raises(StoreUnavailable, match="get of s3://b/t/a got no answer"):
             store.get("a")
+
+
+@pytest.mark.parametrize("key", ["splits//x.split", "a//", "./x"])
+def test_a_name_that_no_listing_can_hold(s3_server: tuple[str, int], key: str) -> None:
+    host, port = s3_server
+    root = f"odd-{len(key)}"
+    store = resolve(f"s3://{BUCKET}/{root}", s3_options(host, port)).open(retrying=False)
+    store.put("fine", b"1")
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    address = f"http://{host}:{port}/{BUCKET}/{root}/{key}"
+    opener.open(urllib.request.Request(address, method="PUT", data=b"x"), timeout=10).close()
+    assert store.get("fine").data == b"1"
+    with pytest.raises(InvalidKey, match="whose name no table can hold: delete or rename it") as met:
+        list(store.list(""))
+    assert met.value.details["key"] == f"{root}/{key}"
 
 
 def test_a_bucket_that_is_not_there(s3_server: tuple[str, int]) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import Table
-from indextables.core.errors import TableNotFound
+from indextables.core.errors import InvalidKey, TableNotFound
 from indextables.log.actions import AddAction
 from indextables.log.codec import encode_actions, pack
 from indextables.log.commit import commit
@@ -469,3 +469,21 @@ class TestRepair:
 def test_findings_are_the_same_through_the_class_and_the_method(store: MemoryStore) -> None:
     change(store, live(table_in(store))[0], flip)
     assert fsck(make_log(store)) == table_in(store).fsck()
+
+
+@pytest.mark.parametrize("repair", [False, True])
+def test_a_name_that_ends_every_listing_is_a_finding_beside_the_others(repair: bool) -> None:
+    store = whole_table()
+    (gone, *_) = live(table_in(store))
+    del store.objects[gone]
+
+    def listed(prefix: str, after: str | None = None) -> Iterator[Any]:
+        if not prefix:
+            raise InvalidKey("list of memory found the object 't//x': delete or rename it", key="t//x")
+        return store.list(prefix, after)
+
+    hooked = Hooked(store, list=listed)
+    found = findings(hooked, repair=repair)
+    assert ("error", "unusable_key", "t//x") in found
+    assert [row[1:] for row in found if row[1] == "split_missing"] == [("split_missing", gone)]
+    assert "delete or rename it; until then orphans are not found" in message_of(hooked, "unusable_key")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from indextables import Table
-from indextables.core.errors import CommitError, CorruptLog
+from indextables.core.errors import CommitError, InvalidKey, LogWarning
+from indextables.storage.store import ObjectMeta
 from indextables.table.maintain.optimize import STEPS_SCHEMA, Optimized
+from log.support import Hooked
+from tables import on_store, store_of
 
 OPTIONS = {"mergeOnWrite.minSplits": 4}
 
@@ -88,18 +92,48 @@ def test_a_state_full_of_tombstones_is_compacted(tmp_path: Path) -> None:
     assert numbers(plain) == [9, 10]
 
 
-def test_a_damaged_log_object_ends_it_after_what_can_be_done(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:.*cannot be used:indextables.core.errors.LogWarning")
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_damaged_log_object_refuses_the_purge_and_hides_nothing(tmp_path: Path, dry_run: bool) -> None:
     table = made(tmp_path / "t", 3)
     table.checkpoint()
     (state,) = (tmp_path / "t" / "_transaction_log").glob("state-v*/_manifest.avro")
     state.write_bytes(b"damaged")
     table = Table.open(tmp_path / "t", options=OPTIONS)
     table.append(rows(3))
-    with pytest.raises(CorruptLog, match="might name any split, so purge deletes none: FSCK REPAIR"):
-        table.optimize()
-    table.refresh()
-    assert table.files().num_rows == 1, "the merge was done before"
+    done = table.optimize(dry_run=dry_run)
+    assert done.status == "partial"
+    assert (statuses(done)["merge"], statuses(done)["purge"]) == ("dry_run" if dry_run else "success", "partial")
+    assert "might name any split, so purge deletes none: FSCK REPAIR" in done.steps[2].message
+    assert done.message == f"{'would do' if dry_run else 'did'}: merge; could not purge: {done.steps[2].message}"
+    assert done.version == table.version == Table.open(tmp_path / "t").version
+    assert table.files().num_rows == (4 if dry_run else 1)
     assert numbers(table) == [0, 1, 2, 3]
+
+
+def test_a_missing_version_refuses_the_purge_and_hides_nothing(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", 5, **{"checkpoint.enabled": False})
+    known = table.files().num_rows
+    (tmp_path / "t" / "_transaction_log" / f"{2:020}.json").unlink()
+    with pytest.warns(LogWarning, match="version 2 is missing"):
+        done = table.optimize(dry_run=True)
+    assert (known, done.status, statuses(done)["purge"]) == (5, "partial", "partial")
+    assert "2" in done.steps[2].message
+
+
+def test_a_key_that_no_listing_can_hold_refuses_the_purge_and_hides_nothing(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", 5)
+    store = store_of(table)
+
+    def listed(prefix: str, after: str | None = None) -> Iterator[ObjectMeta]:
+        if not prefix:
+            raise InvalidKey("list found the object 'a//b': delete or rename it")
+        return store.list(prefix, after)
+
+    table = on_store(table, Hooked(store, list=listed))
+    done = table.optimize()
+    assert (done.status, statuses(done)["merge"], statuses(done)["purge"]) == ("partial", "success", "partial")
+    assert done.message == "did: merge; could not purge: list found the object 'a//b': delete or rename it"
 
 
 def test_indexes_are_fetched_where_somebody_asks(tmp_path: Path) -> None:

@@ -681,19 +681,28 @@ class TestLocalDisk:
         assert not any(path.exists() for path in ours)
         assert all(path.exists() for path in others)
 
-    def test_a_split_behind_a_symbolic_link_stays(self, tmp_path: Path) -> None:
+    def test_what_lies_behind_a_symbolic_link_stays_and_is_not_promised(self, tmp_path: Path) -> None:
         root = tmp_path / "t"
         table = self.old(root)
         elsewhere = tmp_path / "elsewhere"
-        elsewhere.mkdir()
-        (elsewhere / "x.split").write_bytes(b"theirs")
+        (elsewhere / "deep").mkdir(parents=True)
+        theirs = [elsewhere / "x.split", elsewhere / "deep" / "y.split", elsewhere / "split-1.split#3"]
+        for path in theirs:
+            path.write_bytes(b"theirs")
         (root / "linked").symlink_to(elsewhere)
+        (root / "twin").symlink_to(root / "day=b")
+        ours = root / "day=a" / "splits" / "split-orphan.split"
+        ours.write_bytes(b"ours")
         make_old(elsewhere)
         make_old(root)
+        planned = table.purge(dry_run=True)
         done = table.purge()
-        assert (elsewhere / "x.split").exists()
-        assert done.status == "partial"
-        assert "linked/x.split" in done.message
+        assert planned.paths == done.paths
+        assert [path for path in done.paths if not path.startswith(LOG)] == ["day=a/splits/split-orphan.split"]
+        assert (done.status, table.purge().status) == ("success", "no_action")
+        assert all(path.exists() for path in theirs)
+        assert not ours.exists()
+        assert table.scan().read_all().sort_by("id").to_pydict() == {"id": [2, 3], "day": ["b", "a"]}
 
     def test_a_table_at_a_place_with_another_table_inside(self, tmp_path: Path) -> None:
         self.old(tmp_path / "t" / "inner")

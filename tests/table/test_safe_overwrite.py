@@ -40,6 +40,14 @@ def counted_up(table: Table) -> pa.Table:
 
 
 class TestOverwriteWhere:
+    def test_by_threads_that_share_a_table_needs_the_version_of_the_read(self, table: Table) -> None:
+        read_at = table.version
+        new = counted_up(table)
+        table.append(some(4))  # what another thread does with the same object, which moves its version on
+        with pytest.raises(FilesChanged):
+            table.overwrite(new, where="day = 'a'", if_version=read_at)
+        assert ids(table) == [1, 2, 3, 4]
+
     def test_is_a_conflict_with_an_append(self, table: Table) -> None:
         new = counted_up(table)
         Table.open(table.url).append(some(4))

@@ -123,6 +123,20 @@ def test_what_was_half_removed_is_swept(place: Path) -> None:
     assert list(place.iterdir()) == []
 
 
+def test_what_was_never_finished_is_swept_after_an_hour(place: Path) -> None:
+    old, older, young, foreign = (place / f".indextables-merge-{number}2345678" for number in range(4))
+    for directory in (old, older, young, foreign):
+        directory.mkdir()
+    (older / OWNER).touch()
+    (foreign / "rows").touch()
+    long_ago = time.time() - 3700
+    for directory in (old, older, foreign):
+        os.utime(directory, (long_ago, long_ago))
+    sweep()
+    assert sorted(place.iterdir()) == [young, foreign]
+    assert (foreign / "rows").exists()
+
+
 @pytest.mark.parametrize("name", ["", ".", "somebody's", "indextables-1000"])
 def test_no_other_directory_is_ever_emptied(place: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)

@@ -91,14 +91,18 @@ class SplitReader:
         cache: IndexCache,
         table: str,
         rows: int | None = None,
+        path: str | None = None,
         opened: OpenSplits | None = None,
     ) -> None:
-        """`key` is the split's path in the table, `table` the table's URL, `rows` the log's number of rows.
+        """`key` is the split's key in the store, `table` the table's URL, `rows` the log's number of rows.
 
-        `opened` holds the open parts of splits and the costs to plan with; None stands for those of the process.
+        `path` is the split's name in the log, where the name is not the key. `opened` holds the open parts of splits and the
+        costs to plan with; None stands for those of the process.
         """
         self.key = key
-        """The split's path in the table."""
+        """The split's key in the store."""
+        self.path = key if path is None else path
+        """The split's name in the log: its key in the store, or an absolute path or URL of the same place."""
         self.parts = SplitParts(
             store,
             key,

@@ -125,6 +125,9 @@ _WORDS: tuple[tuple[type[StorageError], re.Pattern[str]], ...] = (
 _NO_CREDENTIALS = re.compile(r"http://(?:169\.254\.|metadata\.google\.internal)")
 """Where clients look for credentials last of all. On a machine outside the cloud nobody answers there."""
 
+_NO_KEY = re.compile(r"\binvalid path: .*?\bPath \"(.*)\"(?: contained|:)", re.DOTALL)
+"""How obstore names an object in a listing whose name it cannot hold: an empty, `.` or `..` component, or a line break."""
+
 _ADDRESS = re.compile(r"https?://\S+")
 _DEBUG = "\n\nDebug source"
 """What obstore puts between its message and a dump of Rust structures, which repeats the message and the address."""
@@ -142,6 +145,10 @@ def translate(error: Exception, root: str, key: str, verb: Verb) -> StorageError
         return error
     kind = _kind(error, verb)
     where = joined(root, key)
+    found = _NO_KEY.search(str(error).partition(_DEBUG)[0]) if kind is InvalidKey and verb == "list" else None
+    if found is not None:
+        told = f"{found[1]!r}, whose name no table can hold: delete or rename it with the tools of the store"
+        return InvalidKey(f"{verb} of {where} found the object {told}", key=found[1], root=root, verb=verb)
     return kind(f"{_sentence(kind, verb, where)}: {_first_line(error)}", key=key, root=root, verb=verb)
 
 

@@ -115,7 +115,7 @@ class LocalStore:
                 check_key(key, self._root)
                 directory = key.rpartition("/")[0]
                 if directory not in behind_link:
-                    behind_link[directory] = self._is_behind_link(directory)
+                    behind_link[directory] = self.is_behind_link(directory)
                 if behind_link[directory]:
                     where = joined(self._root, key)
                     raise InvalidKey(f"{where} is behind a symbolic link and not deleted", key=key, root=self._root)
@@ -203,8 +203,8 @@ class LocalStore:
             sync_directory(parent)
         self._known_directories.add(directory)
 
-    def _is_behind_link(self, directory: str) -> bool:
-        """Whether a symbolic link lies between the root and the directory."""
+    def is_behind_link(self, directory: str) -> bool:
+        """Whether a symbolic link lies between the root and the directory, so that nothing in it is ever deleted."""
         real = os.path.realpath(self._base + directory)
         return real != os.path.normpath(f"{os.path.realpath(self._root)}/{directory}")
 

@@ -173,7 +173,8 @@ class Upkeep(TableAtVersion):
         """Do what the table needs now: merge small splits of like size, write a compact state of the log, purge what is due.
 
         With `prewarm` the indexes come to local disk. A dry run says what is needed and does nothing. Several machines may do
-        this at the same time. `Optimized.table()` has a row for each step. Raises what `merge_splits`, `checkpoint` and `purge`
+        this at the same time. `Optimized.table()` has a row for each step. Where the log or a key must be mended before a
+        purge, the step is `partial` and its message says how. Raises StorageError, and what `merge_splits` and `checkpoint`
         raise.
         """
         from indextables.table.maintain.optimize import Work, optimize

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from indextables.cli.answers import Facts, Rows
-from indextables.cli.errors import UsageError
+from indextables.cli.errors import UsageError, spoken
 from indextables.cli.maintaining.confirm import confirm
 from indextables.cli.stop import STOP
 from indextables.cli.targets import Target
+from indextables.core.errors import IndexTablesError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,12 +59,25 @@ def _rounds(
     table = target.open()
     while True:
         began = time.monotonic()
-        with stage.rows("optimizing", 0, 0) as (watcher, _):
-            done = table.optimize(dry_run, progress=watcher, prewarm=prewarm)
-        yield from done.table().to_batches()
+        try:
+            with stage.rows("optimizing", 0, 0) as (watcher, _):
+                steps = table.optimize(dry_run, progress=watcher, prewarm=prewarm).table()
+        except IndexTablesError as error:  # what ails a table for an hour must not end a loop of months
+            if seconds is None:
+                raise
+            steps = _failed(error, round((time.monotonic() - began) * 1000))
+        yield from steps.to_batches()
         if seconds is None:
             return
         STOP.wait(max(seconds - (time.monotonic() - began), 0.0))
+
+
+def _failed(error: IndexTablesError, duration_ms: int) -> pa.Table:
+    """A round that an error ended, as a row between the steps of the other rounds."""
+    from indextables.table.maintain.optimize import Step, steps_table
+
+    reason = "an error ended this round, and the next one begins as ever"
+    return steps_table([Step("optimize", reason, "failed", duration_ms=duration_ms, message=spoken(error))])
 
 
 def seconds_of(text: str) -> float:

@@ -65,6 +65,7 @@ def prompt(run: Callable[[str], int], read: Callable[[str], str] = typed_line) -
                 if typed.strip():
                     remember(typed)
                     code = run(typed)
+                    STOP.patient = False  # an idle prompt has nothing to tidy up, whatever the last statement changed
                 typed = ""
             if STOP.signal:
                 return STOP.code

@@ -2,7 +2,7 @@
 
 Each has a file that its owner holds locked. The kernel takes the lock from the dead, so whoever finds it free removes the
 directory: every process looks once, and again after an hour. A directory gets its name when it is locked, and loses the file
-last: one that can be found and is not locked is nobody's.
+last: one that can be found and is not locked is nobody's. So is one that has no name an hour after somebody began to make it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ logger = logging.getLogger("indextables")
 
 OWNER: Final = ".indextables-owner"
 _NAME: Final = re.compile(r"indextables-[a-z]+-\w{8}")
+_UNFINISHED: Final = re.compile(rf"\.{_NAME.pattern}")
+"""The names of directories that are being made, and are not locked yet."""
+_MADE_WITHIN_SECONDS: Final = 3600.0
+"""Seconds after which a directory that is not locked yet is nobody's: making one takes milliseconds."""
 _LOOK_EVERY_SECONDS: Final = 3600.0
 """Seconds between two looks for directories that killed processes left: rare, because listing a full /tmp takes time."""
 _LOOKED: Final[dict[Path, float]] = {}
@@ -72,12 +76,16 @@ def _sweep_now_and_then(place: Path) -> None:
     _LOOKED[place] = now
     try:
         with os.scandir(place) as entries:
-            found = [Path(entry.path) for entry in entries if _NAME.fullmatch(entry.name) and _is_ours(entry)]
+            named = [entry for entry in entries if _NAME.fullmatch(entry.name.removeprefix("."))]
+            found = [Path(entry.path) for entry in named if _is_ours(entry)]
     except OSError as error:
         logger.info("%s was not searched for what killed processes left: %s", place, error)
         return
     for directory in found:
-        _remove_if_dead(directory)
+        if _UNFINISHED.fullmatch(directory.name):
+            _remove_if_unfinished(directory)
+        else:
+            _remove_if_dead(directory)
 
 
 def _is_ours(entry: os.DirEntry[str]) -> bool:
@@ -99,6 +107,17 @@ def _remove_if_dead(directory: Path) -> None:
         _remove(directory)
     finally:
         os.close(lock)
+
+
+def _remove_if_unfinished(directory: Path) -> None:
+    """Remove a directory that somebody began to make long ago, and left without a name."""
+    with suppress(OSError):  # another process was faster
+        if time.time() - directory.stat().st_mtime < _MADE_WITHIN_SECONDS:
+            return
+        if {path.name for path in directory.iterdir()} <= {OWNER}:
+            (directory / OWNER).unlink(missing_ok=True)
+            directory.rmdir()
+            logger.info("%s is removed: nobody finished it", directory)
 
 
 def _remove(directory: Path) -> None:

@@ -259,7 +259,7 @@ def _best(job: ReadJob, splits: Sequence[SplitReader], threads: int) -> Iterator
     if not last:
         return
     hits = [split.hits(asked.predicate, asked.query, last) for split in splits]
-    best = best_rows([split.key for split in splits], hits, last)[request.offset :]
+    best = best_rows([split.path for split in splits], hits, last)[request.offset :]
     rows = read_winners(job.head, splits, [(number, row) for _, number, row in best], request.columns, threads)
     columns = rows.columns
     if request.score:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from indextables.core.errors import TableNotFound
+from indextables.core.errors import InvalidKey, TableNotFound
 from indextables.core.metrics import METRICS
 from indextables.core.options import Options
 from indextables.log.check.check_log import CheckedLog, check_log
@@ -57,9 +57,9 @@ def check_table(
 @METRICS.measured("fsck", findings=lambda found: found.num_rows)
 def fsck(log: TableLog, *, repair: bool = False, progress: Watcher | None = None) -> pa.Table:
     """What is wrong with a table. With `repair`, what is safe in place is repaired, and its finding says so."""
-    there = list_splits(log)
+    there, unlisted = _listed(log)
     checked = check_log(log)
-    if checked.remains.is_empty:
+    if checked.remains.is_empty and there is not None:
         return findings_table(_without_log(log, there))
     found = list(checked.findings)
     if repair:
@@ -67,7 +67,16 @@ def fsck(log: TableLog, *, repair: bool = False, progress: Watcher | None = None
         if repaired:
             found = _after(found, check_log(log), repaired)
     found += _data(checked, there, progress)
-    return findings_table(found)
+    return findings_table([*unlisted, *found])
+
+
+def _listed(log: TableLog) -> tuple[dict[str, int] | None, list[Finding]]:
+    """The data files at the table's place; None, with a finding, where a name among them ends every listing."""
+    try:
+        return list_splits(log), []
+    except InvalidKey as problem:
+        why = f"{problem.message}; until then orphans are not found, and purge deletes nothing"
+        return None, [error("unusable_key", str(problem.details.get("key") or log.url), why)]
 
 
 def _without_log(log: TableLog, there: Mapping[str, int]) -> Iterator[Finding]:
@@ -91,14 +100,15 @@ def _after(before: list[Finding], now: CheckedLog, repaired: str) -> list[Findin
     return after
 
 
-def _data(checked: CheckedLog, there: Mapping[str, int], progress: Watcher | None) -> Iterator[Finding]:
+def _data(checked: CheckedLog, there: Mapping[str, int] | None, progress: Watcher | None) -> Iterator[Finding]:
     """What is wrong with the splits of the newest version, as readers open it or as far as the log can be read."""
     snapshot = checked.opened or checked.replayed.snapshot
     if snapshot is None or not holds_bundles(snapshot.protocol):
         return
     yield from _splits(checked.remains.log, snapshot, snapshot.files, progress)
     live = set(snapshot.files.column("path").to_pylist())
-    yield from check_places(checked.remains, there, live)
+    if there is not None:
+        yield from check_places(checked.remains, there, live)
     yield from _skips(snapshot, live)
 
 

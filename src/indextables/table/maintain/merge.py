@@ -195,16 +195,16 @@ class Merge:
             try:
                 local = self._write(sources, group, jobs)
             except BrokenSource as found:
-                logger.warning("table %s: %s is left out of a merge: %s", self._log.url, found.source.key, found)
-                broken[found.source.key] = str(found)
+                logger.warning("table %s: %s is left out of a merge: %s", self._log.url, found.source.path, found)
+                broken[found.source.path] = str(found)
                 sources.remove(found.source)
                 continue
             result = self._upload(local, group, jobs)
             self._progress.add(
                 rows_read=group.rows, rows_written=local.sealed.footer.rows, splits=1, size=local.sealed.size
             )
-            merged = [source.key for source in sources]
-            return MergedGroup(result, merged, sum(sizes[key] for key in merged), broken)
+            merged = [source.path for source in sources]
+            return MergedGroup(result, merged, sum(sizes[path] for path in merged), broken)
         self._progress.add(rows_read=group.rows)
         return MergedGroup(None, [], 0, broken)
 

@@ -12,7 +12,7 @@ does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from indextables.core import options as opt
 from indextables.core.arrow_values import array_of
+from indextables.core.errors import CorruptLog, InvalidKey, VersionGap
 from indextables.core.metrics import METRICS
 from indextables.log.snapshot_files import open_again
 from indextables.log.state.checkpoint import compacted_checkpoint
@@ -48,6 +49,9 @@ STEPS_SCHEMA: Final = pa.schema(
 )
 """The columns of `Optimized.table`."""
 
+_REFUSED: Final = (CorruptLog, VersionGap, InvalidKey)
+"""What purge raises where the log or a key of the table's place must be mended by hand first. The messages say how."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -58,7 +62,7 @@ class Step:
     reason: str
     """Why the step is needed, or why it is not."""
     status: str
-    """`success`, `no_action`, `dry_run`, or `partial` where another process did a part of it, or something was left out."""
+    """`success`, `no_action`, `dry_run`, or `partial` where another process did a part, or something was left out or refused."""
     before: str = ""
     after: str = ""
     """How the table looked before the step and afterwards. Both are empty where nothing was done."""
@@ -81,10 +85,15 @@ class Optimized:
 
     def table(self) -> pa.Table:
         """The steps as rows: `step`, `reason`, `status`, `before`, `after`, `duration_ms`, `message`."""
-        columns = [[getattr(step, name) for step in self.steps] for name in STEPS_SCHEMA.names]
-        return pa.table(
-            [array_of(column, field.type) for column, field in zip(columns, STEPS_SCHEMA, strict=True)], STEPS_SCHEMA
-        )
+        return steps_table(self.steps)
+
+
+def steps_table(steps: Sequence[Step]) -> pa.Table:
+    """Some steps as rows of `STEPS_SCHEMA`."""
+    columns = [[getattr(step, name) for step in steps] for name in STEPS_SCHEMA.names]
+    return pa.table(
+        [array_of(column, field.type) for column, field in zip(columns, STEPS_SCHEMA, strict=True)], STEPS_SCHEMA
+    )
 
 
 @dataclass(frozen=True)
@@ -128,7 +137,7 @@ def optimize(handle: TableHandle, work: Work, *, prewarm: bool = False) -> Optim
             tuple(steps),
             work.dry_run,
             _milliseconds(clock.boot() - began),
-            _told(status, steps),
+            _told(steps, dry_run=work.dry_run),
         ),
     )
 
@@ -195,15 +204,22 @@ def _why_compact(handle: TableHandle) -> str | None:
 
 
 def _purge(handle: TableHandle, work: Work) -> _Stepped:
-    """Purge with the retentions of the options. A dry run of purge tells whether anything is due."""
+    """Purge with the retentions of the options. A dry run of purge tells whether anything is due.
+
+    A purge that refuses its work, because a part of the log cannot be read, hides nothing of what was done before.
+    """
     ages = purge_ages(handle.options)
-    due = purge(handle, ages, dry_run=True)
-    if not due.paths:
-        return handle, Step("purge", "nothing is past its retention", "no_action")
-    reason = f"{_counted(len(due.paths), 'object')} past retention"
-    if work.dry_run:
-        return handle, Step("purge", reason, "dry_run", message=due.message)
-    done = purge(handle, ages, progress=work.progress)
+    reason = "what is past its retention is not known"
+    try:
+        due = purge(handle, ages, dry_run=True)
+        if not due.paths:
+            return handle, Step("purge", "nothing is past its retention", "no_action")
+        reason = f"{_counted(len(due.paths), 'object')} past retention"
+        if work.dry_run:
+            return handle, Step("purge", reason, "dry_run", message=due.message)
+        done = purge(handle, ages, progress=work.progress)
+    except _REFUSED as error:
+        return handle, Step("purge", reason, "partial", message=error.message)
     before, after = _counted(len(due.paths), "object"), _counted(max(len(due.paths) - len(done.paths), 0), "object")
     return handle, Step("purge", reason, done.status, f"{before} due", f"{after} due", message=done.message)
 
@@ -240,11 +256,12 @@ def _status(steps: list[Step]) -> str:
     return next(status for status in ("partial", "dry_run", "success", "no_action") if status in found)
 
 
-def _told(status: str, steps: list[Step]) -> str:
-    needed = [step.step for step in steps if step.status != "no_action"]
-    if not needed:
-        return "the table needs nothing"
-    return f"{'would do' if status == 'dry_run' else 'did'}: {', '.join(needed)}"
+def _told(steps: list[Step], *, dry_run: bool) -> str:
+    refused = [step for step in steps if step.step == "purge" and step.status == "partial" and not step.before]
+    needed = [step.step for step in steps if step.status != "no_action" and step not in refused]
+    said = [f"{'would do' if dry_run else 'did'}: {', '.join(needed)}"] if needed else []
+    said += [f"could not {step.step}: {step.message}" for step in refused]
+    return "; ".join(said) or "the table needs nothing"
 
 
 def _timed(step: Step, seconds: float) -> Step:
@@ -267,4 +284,4 @@ def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-__all__ = ["STEPS_SCHEMA", "OptimizeResult", "Optimized", "Step", "Work", "optimize"]
+__all__ = ["STEPS_SCHEMA", "OptimizeResult", "Optimized", "Step", "Work", "optimize", "steps_table"]

@@ -36,7 +36,7 @@ def explain_files(handle: TableHandle, request: ReadRequest) -> list[FileAccess]
     condition = plan.condition
     return [
         FileAccess(
-            split.key, split.footer.rows, describe(split.access(Purpose.SCAN, condition.predicate, condition.query))
+            split.path, split.footer.rows, describe(split.access(Purpose.SCAN, condition.predicate, condition.query))
         )
         for split in split_readers(handle, plan.files)
     ]

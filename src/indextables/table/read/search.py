@@ -35,7 +35,7 @@ def search(handle: TableHandle, request: ReadRequest) -> pa.Table:
     splits = list(split_readers(handle, plan.files))
     with ActiveQuery():
         hits = _ranked(handle, splits, plan.condition, last)
-        best = best_rows([split.key for split in splits], hits, last)[request.offset :]
+        best = best_rows([split.path for split in splits], hits, last)[request.offset :]
         wanted = list(dict.fromkeys([*names, *request.snippets]))
         rows = read_winners(handle, splits, [(number, row) for _, number, row in best], wanted, reading_threads(handle))
     fields = [handle.schema.field(name) for name in names] + [pa.field(SCORE, pa.float64())]

@@ -18,6 +18,7 @@ from indextables.log.table_log import TableLog
 from indextables.split.cache.cache_location import open_cache
 from indextables.split.cache.index_cache import IndexCache
 from indextables.split.reader import SplitReader
+from indextables.storage.object_keys import inside_root
 from indextables.table.handle import TableHandle
 from indextables.table.split_entry import split_entries
 
@@ -96,7 +97,7 @@ def _each(handle: TableHandle, files: pa.Table) -> Iterator[SplitReader]:
         if reader is None:
             reader = SplitReader(
                 log.store,
-                entry.path,
+                inside_root(handle.url, entry.path) or entry.path,
                 size=entry.size,
                 footer_start=entry.footer_start,
                 table_schema=handle.schema,
@@ -104,6 +105,7 @@ def _each(handle: TableHandle, files: pa.Table) -> Iterator[SplitReader]:
                 cache=cache,
                 table=handle.url,
                 rows=entry.rows,
+                path=entry.path,
             )
             readers.put(key, reader)
         yield reader

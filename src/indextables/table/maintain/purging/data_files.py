@@ -5,6 +5,7 @@ Only objects that can be splits of this table are listed. Everything else at the
     splits/split-….split         day=1/splits/split-….split        part-0001.split     splits of this table
     _transaction_log/…           _delta_log/x.split                .trash/x.split      the log, and hidden directories of others
     day=1/notes.txt              inner/_transaction_log/…          inner/x.split       other files, and another table's
+    link/splits/split-….split    where link is a symbolic link                         anybody's
 """
 
 from __future__ import annotations
@@ -155,6 +156,7 @@ def list_splits(
     own = tuple(partition_name(column) for column in partition_columns)
     packer = _Packer()
     inner: set[str] = set()
+    links = _Links(log)
     repaired: str | None = None
     for number, found in enumerate(_beside_the_log(log), 1):
         if number % _TOLD_EVERY == 0:
@@ -163,7 +165,7 @@ def list_splits(
         place = inner_table(key)
         if place is not None:
             inner.add(place)
-        elif key.endswith(SPLIT_SUFFIX):
+        elif key.endswith(SPLIT_SUFFIX) and not links.hide(key):
             if found.last_modified_ms < before_ms and is_visible(key, own):
                 packer.add(found)
         elif key.startswith(REPAIRED):
@@ -179,12 +181,29 @@ def stale_temporaries(log: TableLog, partition_columns: Iterable[str], before_ms
     store = local_store(log.store)
     if store is None:
         return []
-    own = tuple(partition_name(column) for column in partition_columns)
+    own, links = tuple(partition_name(column) for column in partition_columns), _Links(log)
     return [
         found
         for found in store.temporaries("")
-        if found.last_modified_ms < before_ms and _is_our_temporary(found.key, own)
+        if found.last_modified_ms < before_ms and _is_our_temporary(found.key, own) and not links.hide(found.key)
     ]
+
+
+class _Links:
+    """The symbolic links on a local disk: what lies behind one may be somebody else's, and the store deletes none of it."""
+
+    def __init__(self, log: TableLog) -> None:
+        self._store = local_store(log.store)
+        self._hidden: dict[str, bool] = {}
+
+    def hide(self, key: str) -> bool:
+        """Whether the object lies behind a link."""
+        if self._store is None:
+            return False
+        directory = key.rpartition("/")[0]
+        if directory not in self._hidden:
+            self._hidden[directory] = self._store.is_behind_link(directory)
+        return self._hidden[directory]
 
 
 def is_visible(key: str, own: tuple[str, ...]) -> bool:
