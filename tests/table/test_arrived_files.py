@@ -37,7 +37,7 @@ class TestFilesOfOthers:
 
         def delete(keys: Sequence[str]) -> Any:
             if split("o1") in keys and not refused:
-                with pytest.raises(UploadTooOld, match="o1.*copy it to a new name") as error:
+                with pytest.raises(UploadTooOld, match=r"o1.*copy it to a new name") as error:
                     opened(store).commit_files([entry("o1")])
                 refused.append(str(error.value))
             return store.delete(keys)
@@ -50,7 +50,7 @@ class TestFilesOfOthers:
     def test_a_missing_file_is_not_committed(self) -> None:
         store = old_table()
         with pytest.raises(
-            CommitError, match="never.* cannot be committed, because there is no such file; upload it first"
+            CommitError, match=r"never.* cannot be committed, because there is no such file; upload it first"
         ):
             opened(store).commit_files([entry("never")])
         assert opened(store).version == 2

@@ -13,6 +13,11 @@ LOG_DIR = "_transaction_log"
 POINTER = f"{LOG_DIR}/_last_checkpoint"
 PROBE = f"{LOG_DIR}/_probe"
 """Written by clean-up to learn the store's time."""
+REPAIRED = f"{LOG_DIR}_repaired"
+"""How the names of logs begin that a repair wrote beside a table's log. They may name splits that the table's log does not."""
+DAMAGED = f"{LOG_DIR}_damaged"
+"""How the names of logs begin that a repair's commands move aside."""
+MOVED_LOGS = (DAMAGED, REPAIRED)
 VERSIONS_PREFIX = f"{LOG_DIR}/0"
 STATES_PREFIX = f"{LOG_DIR}/state-v"
 

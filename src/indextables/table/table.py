@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from indextables.core.errors import OptionError, TableExists
+from indextables.core.errors import OptionError, TableExists, TableNotFound
 from indextables.core.metrics import METRICS
 from indextables.log.actions import AddAction
 from indextables.log.history import open_at
@@ -55,10 +55,14 @@ class Table(Questions, Upkeep):
         log = open_log(url, options)
         try:
             return cls(TableHandle(log, create_table(log, schema, partition_by)))
-        except TableExists:
+        except TableExists as exists:
             if if_exists == "error":
                 raise
-        return cls(TableHandle(log, open_at(log)))
+            there = exists
+        try:
+            return cls(TableHandle(log, open_at(log)))
+        except TableNotFound:
+            raise there from None  # what is there is no table yet, or no more
 
     @classmethod
     @METRICS.measured("open")
