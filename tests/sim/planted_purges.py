@@ -45,10 +45,10 @@ def _listed_after_the_log() -> list[Patch]:
     real = orphans_module.plan_purge
     read: dict[LogAtVersion, Hashes] = {}
 
-    def plan_purge(at: LogAtVersion, ages: Ages) -> PurgePlan:
+    def plan_purge(at: LogAtVersion, ages: Ages, *, preview: bool = False) -> PurgePlan:
         read[at] = orphans_module.named_splits(at)
         with mock.patch.object(orphans_module, "named_splits", return_value=read[at]):
-            return real(at, ages)
+            return real(at, ages, preview=preview)
 
     return [
         mock.patch.object(purge_module, "plan_purge", plan_purge),

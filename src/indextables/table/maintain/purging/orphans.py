@@ -58,14 +58,14 @@ class PurgePlan:
     """Splits that no log object names and that are older than the table. They stay: another log may have named them."""
 
 
-def plan_purge(at: LogAtVersion, ages: Ages) -> PurgePlan:
-    """Look for what may go, and delete nothing.
+def plan_purge(at: LogAtVersion, ages: Ages, *, preview: bool = False) -> PurgePlan:
+    """Look for what may go, and delete nothing. With `preview` nothing will be deleted, and nothing must be written.
 
     Raises ForeignTable, VersionGap, and CorruptLog where a log object cannot be read: it might name any split.
     """
     log, snapshot = at.log, at.snapshot
     _require_purgeable(at)
-    now = store_time(log)
+    now = store_time(log, preview=preview)
     safety_ms = int(snapshot.safety_age_seconds * 1000)
     columns = snapshot.metadata.partition_columns
     before = now - max(safety_ms, round(ages.split_hours * HOUR_MS)) + 1
