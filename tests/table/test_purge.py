@@ -372,6 +372,22 @@ class TestRefusals:
         store.objects[key] = store.objects[split("o1")]
         self.nothing_deleted(store, CorruptLog, "manifest-")
 
+    @pytest.mark.filterwarnings("ignore:.*cannot be used:indextables.core.errors.LogWarning")
+    @pytest.mark.parametrize("damaged", ["/_manifest.avro", "/manifests/"])
+    def test_it_ends_where_the_table_was_repaired_and_stands_idle(self, damaged: str) -> None:
+        """A damaged state is among the newest of a table that nobody writes to, and goes all the same."""
+        store = self.with_states()
+        key = max(key for key in store.objects if damaged in key)
+        before = live(open_log(make_log(store)))
+        store.objects[key] = store.objects[split("o1")]
+        self.nothing_deleted(store, CorruptLog, "FSCK REPAIR")
+        assert "warning" in fsck(make_log(store), repair=True).column("severity").to_pylist()
+        self.nothing_deleted(store, CorruptLog, "goes by itself when it is past the retention of the log")
+        store.clock.advance(40 * DAY)
+        assert purged(store).orphaned_files_deleted > 0
+        assert key not in store.objects
+        assert live(open_log(make_log(store))) == before
+
     def test_a_manifest_that_is_gone(self) -> None:
         store = self.with_states()
         named = [key for key in store.objects if "/manifests/" in key]

@@ -27,7 +27,7 @@ from indextables.core.metrics import METRICS
 from indextables.log.json_checkpoint import NotThisTable, load_checkpoint
 from indextables.log.listing import Listing, list_states, list_versions
 from indextables.log.log_paths import LOG_DIR, PROBE, checkpoint_key, version_key
-from indextables.log.reachability import has_all_manifests
+from indextables.log.reachability import has_all_manifests, read_whole
 from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.read import decode_state
 from indextables.log.table_log import TableLog
@@ -203,8 +203,19 @@ def _usable(at: LogAtVersion, version: int, key: str, *, patient: bool) -> bool:
     return has_all_manifests(log, state)
 
 
-def _any_usable(at: LogAtVersion, version: int, metas: Iterable[ObjectMeta]) -> bool:
-    return any(_usable(at, version, meta.key, patient=False) for meta in metas)
+def _is_whole(at: LogAtVersion, version: int, meta: ObjectMeta) -> bool:
+    """Whether a state is usable, and its manifests can be read, too."""
+    if not _usable(at, version, meta.key, patient=False):
+        return False
+    try:
+        if meta.key != checkpoint_key(version):
+            read_whole(at.log, version, meta)
+    except LogReadTimeout:
+        raise
+    except (LogError, ObjectNotFound) as error:
+        logger.warning("table %s: state %d is not kept: %s", at.log.url, version, error)
+        return False
+    return True
 
 
 def _versions_to_go(listing: Listing, floor: int, now: int, safety_ms: int) -> list[str]:
@@ -237,7 +248,9 @@ def _states_to_go(
             continue
         succeeded = min(meta.last_modified_ms for meta in bases[versions[index + 1]])
         is_among_newest = index >= len(versions) - 1 - kept
-        if now - succeeded >= keep_ms and not (is_among_newest and _any_usable(at, number, bases[number])):
+        if now - succeeded < keep_ms:
+            continue
+        if not is_among_newest or not any(_is_whole(at, number, meta) for meta in bases[number]):
             keys += [meta.key for meta in bases[number]]
             keys += _old_keys(listing.parts.get(number, ()), now, safety_ms)
     for number, parts in listing.parts.items():
