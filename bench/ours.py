@@ -38,9 +38,7 @@ def build(where: Path, versions: int, files_per_version: int) -> None:
     """A table of `versions` commits after its creation."""
     table = Table.create(where, SCHEMA, partition_by=[PARTITION], options=PLAIN)
     for number in range(versions):
-        table.commit_files(
-            adds=[action(fact) for fact in facts(number * files_per_version, files_per_version)], uploaded_hours_ago=0
-        )
+        table.commit_files(adds=[action(fact) for fact in facts(number * files_per_version, files_per_version)])
 
 
 def write_checkpoint(where: Path) -> None:
@@ -63,7 +61,7 @@ class Handle:
         return [action(fact) for fact in facts(first, count)]
 
     def commit(self, prepared: Any) -> None:
-        self._table.commit_files(adds=prepared, uploaded_hours_ago=0)
+        self._table.commit_files(adds=prepared)
 
     def refresh(self) -> None:
         self._table.refresh()

@@ -58,9 +58,7 @@ def build_ours(where: Path, files: int, per_manifest: int | None = None) -> None
     options = PLAIN if per_manifest is None else {**PLAIN, "spark.indextables.state.entriesPerManifest": per_manifest}
     table = Table.create(where, SCHEMA, partition_by=[PARTITION], options=options)
     for first in range(0, files, PIECE):
-        table.commit_files(
-            adds=[action(fact) for fact in named(first, min(PIECE, files - first))], uploaded_hours_ago=0
-        )
+        table.commit_files(adds=[action(fact) for fact in named(first, min(PIECE, files - first))])
     done = table.checkpoint()
     if not done.written or done.kind != "compacted":
         raise AssertionError(f"{where}: no compacted state was written, but {done.kind}")
@@ -76,7 +74,7 @@ def build_ours_by_commits(where: Path, files: int) -> None:
     table = Table.create(where, SCHEMA, partition_by=[PARTITION], options=PLAIN)
     each = files // COMMITS
     for number in range(COMMITS):
-        table.commit_files(adds=[action(fact) for fact in named(number * each, each)], uploaded_hours_ago=0)
+        table.commit_files(adds=[action(fact) for fact in named(number * each, each)])
         if number % COMMITS_PER_STATE == COMMITS_PER_STATE - 1:
             done = checkpoint(table._handle, compact=False)
             table._handle = table._handle.moved(done.snapshot)

@@ -100,7 +100,7 @@ def incremental(where: Path, rounds: int) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {"commit": [], "state": []}
     for number in range(rounds + 1):
         adds = [action(fact) for fact in tables.named(_FIRST_NEW + number * BATCH, BATCH)]
-        commit_s, _ = timed(lambda adds=adds: table.commit_files(adds=adds, uploaded_hours_ago=0))
+        commit_s, _ = timed(lambda adds=adds: table.commit_files(adds=adds))
         state_s, done = timed(lambda: checkpoint(table._handle, compact=False))
         if done.kind != "incremental":
             raise AssertionError(f"{where}: the state is {done.kind}")
@@ -132,9 +132,7 @@ def compaction(where: Path, number: int) -> tuple[float, float]:
     from indextables import Table
 
     table = Table.open(where, options=PLAIN)
-    table.commit_files(
-        adds=[action(fact) for fact in tables.named(2 * _FIRST_NEW + number * BATCH, BATCH)], uploaded_hours_ago=0
-    )
+    table.commit_files(adds=[action(fact) for fact in tables.named(2 * _FIRST_NEW + number * BATCH, BATCH)])
     seconds, done = timed(table.checkpoint)
     if done.kind != "compacted":
         raise AssertionError(f"{where}: the state is {done.kind}")

@@ -35,10 +35,7 @@ def imported(code: str) -> set[str]:
 
 def a_table(where: Path, files: int) -> Path:
     table = Table.create(where, pa.schema([("id", pa.int64()), ("day", pa.string())]), partition_by=["day"])
-    table.commit_files(
-        adds=[AddAction(f"day=1/f{number}.split", {"day": "1"}, size=1) for number in range(files)],
-        uploaded_hours_ago=0,
-    )
+    table.commit_files(adds=[AddAction(f"day=1/f{number}.split", {"day": "1"}, size=1) for number in range(files)])
     table.checkpoint()
     return where
 

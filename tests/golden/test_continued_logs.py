@@ -39,9 +39,7 @@ class Life:
 
     def commit(self, adds: list[str], removes: list[str] | None = None) -> None:
         values = {name: self.rng.choice(["2026-01-01", "2024-02-29"]) for name in self.table.partition_columns}
-        self.table.commit_files(
-            [AddAction(path, values, size=1, num_records=1) for path in adds], removes or [], uploaded_hours_ago=0
-        )
+        self.table.commit_files([AddAction(path, values, size=1, num_records=1) for path in adds], removes or [])
         self.live = (self.live - set(removes or [])) | set(adds)
 
     def new(self) -> str:

@@ -262,10 +262,7 @@ def test_continuing_such_a_table_keeps_every_file(case: tuple[str, dict[str, Any
     live = Table.open(url).files()["path"].to_pylist()
     table = Table.open(tmp_path / "table", options={"transaction.adoptForeign": True})
     partition = dict.fromkeys(table.partition_columns, "2026-01-01")
-    table.commit_files(
-        adds=[AddAction("new-1.split", partition, size=1), AddAction("new-2.split", partition, size=2)],
-        uploaded_hours_ago=0,
-    )
+    table.commit_files(adds=[AddAction("new-1.split", partition, size=1), AddAction("new-2.split", partition, size=2)])
     table.commit_files(removes=["new-2.split"])
     kept = sorted([*live, "new-1.split"])
     done = table.checkpoint()
@@ -291,7 +288,7 @@ def test_foreign_state_commits_are_not_written_to_unless_asked(logs: Path, tmp_p
     before = sorted(path.name for path in (tmp_path / "table").rglob("*"))
     table = Table.open(tmp_path / "table")
     with pytest.raises(ForeignTable, match="adoptForeign"):
-        table.commit_files(adds=[AddAction("new.split", {"region": "r0"})], uploaded_hours_ago=0)
+        table.commit_files(adds=[AddAction("new.split", {"region": "r0"})])
     assert sorted(path.name for path in (tmp_path / "table").rglob("*")) == before
 
 

@@ -48,7 +48,7 @@ def appends(log: TableLog, name: str, number: int) -> Line:
     """One file. Also writes the checkpoints that fall to it."""
     path = f"splits/{name}-{number}.split"
     done = Table(TableHandle(log, open_current(log))).commit_files(
-        [AddAction(path, size=number)], txn=(name, number), operation="APPEND", uploaded_hours_ago=0
+        [AddAction(path, size=number)], txn=(name, number), operation="APPEND"
     )
     return {"version": done.version, "txnId": done.txn_id, "adds": [path], "written": done.written}
 

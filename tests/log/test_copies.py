@@ -21,13 +21,13 @@ def paths(table: Table) -> list[str]:
 def test_copies_share_nothing_but_their_past(tmp_path: Path, options: dict[str, Any], interval: int) -> None:
     options = {**options, "checkpoint.interval": interval}
     first = Table.create(tmp_path / "first", SCHEMA, options=options)
-    first.commit_files([AddAction("both.split", size=1)], uploaded_hours_ago=0)
+    first.commit_files([AddAction("both.split", size=1)])
     shutil.copytree(tmp_path / "first", tmp_path / "second")
     for number in range(7):
         for name in ("first", "second"):
             table = Table.open(tmp_path / name, options=options)
             assert table.version == number + 1
-            table.commit_files([AddAction(f"{name}-{number}.split", size=1)], uploaded_hours_ago=0)
+            table.commit_files([AddAction(f"{name}-{number}.split", size=1)])
     for name in ("first", "second"):
         for version in range(1, 9):
             expected = sorted(["both.split", *(f"{name}-{number}.split" for number in range(version - 1))])

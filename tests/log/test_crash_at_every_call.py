@@ -61,9 +61,7 @@ def checkpoint(log: TableLog) -> None:
 
 
 def append_and_maintain(log: TableLog) -> None:
-    Table(TableHandle(log, open_log(log))).commit_files(
-        [add("new")], operation="append and maintain", uploaded_hours_ago=0
-    )
+    Table(TableHandle(log, open_log(log))).commit_files([add("new")], operation="append and maintain")
 
 
 def prepare_old(log: TableLog) -> None:

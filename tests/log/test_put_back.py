@@ -17,7 +17,7 @@ def live(table: Table) -> list[str]:
 
 
 def add(table: Table, *names: str) -> None:
-    table.commit_files(adds=[AddAction(name, {}, size=1, num_records=1) for name in names], uploaded_hours_ago=0)
+    table.commit_files(adds=[AddAction(name, {}, size=1, num_records=1) for name in names])
 
 
 def put_back(copy: Path, where: Path) -> None:

@@ -54,15 +54,15 @@ def test_states_equal_a_dict(steps: list[tuple[str, int, int]], options: dict[st
         live = sorted(model)
         if what == "add" or not live:
             paths = [f"p{next(names)}" + "x" * (which % 3) for _ in range(count)]
-            table.commit_files(adds(paths), uploaded_hours_ago=0)
+            table.commit_files(adds(paths))
         elif what == "remove":
             table.commit_files(removes=live[which % len(live) :][:count])
         elif what == "readd":
             removed = sorted({path for version in history.values() for path in version} - set(live))
-            table.commit_files(adds((removed or live)[:count]), uploaded_hours_ago=0)
+            table.commit_files(adds((removed or live)[:count]))
         elif what == "both":
             path = live[which % len(live)]
-            table.commit_files(adds([path]), removes=[path], uploaded_hours_ago=0)
+            table.commit_files(adds([path]), removes=[path])
         elif what == "reopen":
             table = Table.open(url, options={**options, "transaction.cache.enabled": False})
             continue

@@ -33,8 +33,8 @@ def _young_splits() -> list[Patch]:
     """Splits that no version names are purged, however young they are."""
     real = orphans_module.list_splits
 
-    def list_splits(log: TableLog, columns: Iterable[str], before_ms: int, since_ms: int | None) -> Any:
-        return real(log, columns, 10**15, since_ms)
+    def list_splits(log: TableLog, columns: Iterable[str], before_ms: int) -> Any:
+        return real(log, columns, 10**15)
 
     return [mock.patch.object(orphans_module, "list_splits", list_splits)]
 

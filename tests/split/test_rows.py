@@ -467,7 +467,9 @@ def test_the_iterator_runs_on_the_calling_thread_also_while_others_read(tmp_path
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in table.to_batches(2_000):
-            assert held.acquire(timeout=60), "the thread that reads waits for the iterator, and the iterator for that thread"
+            assert held.acquire(timeout=60), (
+                "the thread that reads waits for the iterator, and the iterator for that thread"
+            )
             held.release()
             advanced.add(threading.get_ident())
             yield batch

@@ -88,7 +88,7 @@ def test_writing_is_refused_unless_it_was_asked_for() -> None:
     with refused(store, ForeignTable, "adoptForeign", "another implementation"):
         committed(log, snapshot, [add("mine", day="2024-01-02")])
     with refused(store, ForeignTable, "adoptForeign"):
-        Table(TableHandle(log, snapshot)).commit_files([add("mine", day="2024-01-02")], uploaded_hours_ago=0)
+        Table(TableHandle(log, snapshot)).commit_files([add("mine", day="2024-01-02")])
 
 
 @pytest.mark.parametrize("options", [{}, {"state.format": "json"}, ADOPT])

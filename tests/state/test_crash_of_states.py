@@ -87,9 +87,7 @@ def clean_and_collect(log: TableLog) -> None:
 
 
 def append_and_maintain(log: TableLog) -> None:
-    Table(TableHandle(log, open_log(log))).commit_files(
-        [add("new")], operation="append and maintain", uploaded_hours_ago=0
-    )
+    Table(TableHandle(log, open_log(log))).commit_files([add("new")], operation="append and maintain")
 
 
 def untouched(name: str, prepare: object, act: object, live: Iterable[str], *options: tuple[str, object]) -> Operation:

@@ -104,11 +104,11 @@ def metrics() -> Iterator[Metrics]:
 def busy(url: Path) -> None:
     options = {"checkpoint.interval": 2, "transaction.cache.enabled": False}
     t = Table.create(url, pa.schema([("id", pa.int64())]), options=options)
-    t.commit_files([AddAction(f"f{n}", size=1) for n in range(40)], uploaded_hours_ago=0)
-    t.commit_files([AddAction("g", size=1)], uploaded_hours_ago=0)
+    t.commit_files([AddAction(f"f{n}", size=1) for n in range(40)])
+    t.commit_files([AddAction("g", size=1)])
     t = Table.open(url, options=options)
     t.commit_files(removes=["f1"])
-    t.commit_files([AddAction("h", size=1)], ["f2"], uploaded_hours_ago=0)
+    t.commit_files([AddAction("h", size=1)], ["f2"])
     assert Table.open(url, options=options).files().num_rows == 40
 
 

@@ -235,7 +235,7 @@ def test_nothing_is_read_before_files_are_asked_for() -> None:
         t = opened(store)
         assert t.version == 5
         assert t.history().num_rows == 6
-        assert t.commit_files([add("f6", day="2024-01-06")], uploaded_hours_ago=0).version == 6
+        assert t.commit_files([add("f6", day="2024-01-06")]).version == 6
 
 
 def test_an_older_state_without_its_version_file_is_not_another_implementations() -> None:

@@ -195,7 +195,7 @@ class Travelling(Inline):
 def test_what_writes_a_manifest_travels_without_the_table(tmp_path: Path) -> None:
     """A handle has all files of its version: a process that writes some of them into a manifest must not get the handle."""
     created = Table.create(tmp_path / "t", pa.schema([("id", pa.int64())]), options={"state.entriesPerManifest": 3})
-    created.commit_files([add(f"f{number}") for number in range(7)], uploaded_hours_ago=0)
+    created.commit_files([add(f"f{number}") for number in range(7)])
     workers = Travelling()
     done = write_state(handle_of(on_store(created, workers=workers)))
     assert done is not None

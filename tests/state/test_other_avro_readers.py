@@ -74,7 +74,7 @@ def busy_table(url: Path) -> Table:
     for number in range(1, 9):
         name, day = f"f{number}", {"day": f"2024-01-{number:02d}"}
         adds = [AddAction(name + letter, day, size=number, doc_mapping_json=mapping) for letter in "abcdefgh"]
-        t.commit_files(adds, ["f1a"] if number == 4 else [], txn=("app", number), uploaded_hours_ago=0)
+        t.commit_files(adds, ["f1a"] if number == 4 else [], txn=("app", number))
     return t
 
 

@@ -23,7 +23,7 @@ def add_rows(table: Table, data: pa.Table, *, stats: bool = True, **fields: Any)
     """Commit rows that have all columns of the table. Returns the paths of their splits."""
     adds = [_add(table, values, part, stats) for values, part in _partitions(table, data)]
     adds = [msgspec.structs.replace(add, **fields) for add in adds]
-    table.commit_files(adds, uploaded_hours_ago=0)
+    table.commit_files(adds)
     return [add.path for add in adds]
 
 

@@ -1,4 +1,4 @@
-"""`Table.commit_files` of files that others wrote: what is missing or so old that a purge may take it is not committed."""
+"""`Table.commit_files` with `check_files`: what is missing, or so old that a purge may take it, is not committed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TestFilesOfOthers:
         def delete(keys: Sequence[str]) -> Any:
             if split("o1") in keys and not refused:
                 with pytest.raises(UploadTooOld, match=r"o1.*copy it to a new name") as error:
-                    opened(store).commit_files([entry("o1")])
+                    opened(store).commit_files([entry("o1")], check_files=True)
                 refused.append(str(error.value))
             return store.delete(keys)
 
@@ -52,7 +52,7 @@ class TestFilesOfOthers:
         with pytest.raises(
             CommitError, match=r"never.* cannot be committed, because there is no such file; upload it first"
         ):
-            opened(store).commit_files([entry("never")])
+            opened(store).commit_files([entry("never")], check_files=True)
         assert opened(store).version == 2
 
     @pytest.mark.parametrize(("hours", "is_young"), [(0, True), (35.9, True), (36.1, False), (71, False)])
@@ -63,11 +63,11 @@ class TestFilesOfOthers:
         upload(store, "newer")
         table = opened(store)
         if is_young:
-            assert table.commit_files([entry("new"), entry("newer")]).version == 3
+            assert table.commit_files([entry("new"), entry("newer")], check_files=True).version == 3
             assert {split("new"), split("newer")} < live(store)
         else:
             with pytest.raises(UploadTooOld):
-                table.commit_files([entry("new"), entry("newer")])
+                table.commit_files([entry("new"), entry("newer")], check_files=True)
             assert opened(store).version == 2
 
     def test_a_file_that_grows_too_old_between_attempts_is_not_committed(self) -> None:
@@ -84,13 +84,13 @@ class TestFilesOfOthers:
             store.create(key, data)
 
         with pytest.raises(UploadTooOld):
-            opened(Hooked(store, create=create)).commit_files([entry("new")])
+            opened(Hooked(store, create=create)).commit_files([entry("new")], check_files=True)
         assert attempts
         assert split("new") not in live(store)
 
     def test_a_file_of_the_table_is_added_again_at_any_age(self) -> None:
         store = old_table()
-        done = opened(store).commit_files([entry("s1", tags={"checked": "yes"})])
+        done = opened(store).commit_files([entry("s1", tags={"checked": "yes"})], check_files=True)
         assert done.version == 3
         assert live(store) == {split("s1"), split("s2")}
 
@@ -105,22 +105,29 @@ class TestFilesOfOthers:
             store.create(key, data)
 
         with pytest.raises(FilesChanged):
-            opened(Hooked(store, create=create)).commit_files([entry("s1")])
+            opened(Hooked(store, create=create)).commit_files([entry("s1")], check_files=True)
         assert live(store) == {split("s2")}
 
     def test_a_batch_that_is_there_already_may_have_lost_its_files(self) -> None:
         store = old_table()
         upload(store, "new")
-        assert opened(store).commit_files([entry("new")], txn=("app", 5)).written
+        assert opened(store).commit_files([entry("new")], txn=("app", 5), check_files=True).written
         opened(store).commit_files(removes=[split("new")])
         store.clock.advance(3 * DAY)
-        again = opened(store).commit_files([entry("new")], txn=("app", 5))
+        again = opened(store).commit_files([entry("new")], txn=("app", 5), check_files=True)
         assert (again.written, again.reason) == (False, "batch 5 of app is in the table already")
         with pytest.raises(UploadTooOld):
-            opened(store).commit_files([entry("new")], txn=("app", 6))
+            opened(store).commit_files([entry("new")], txn=("app", 6), check_files=True)
 
 
 class TestVouchedFor:
+    def test_without_a_word_nothing_is_asked_and_nothing_is_too_old(self) -> None:
+        store = Counting(old_table())
+        table = opened(store)
+        store.reset()
+        assert table.commit_files([entry("o1"), entry("elsewhere")]).version == 3
+        assert not [request for request in store.requests if split("elsewhere") in str(request)]
+
     def test_nothing_is_asked(self) -> None:
         store = Counting(old_table())
         table = opened(store)

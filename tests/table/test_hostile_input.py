@@ -50,18 +50,18 @@ class TestFloats:
     @pytest.mark.parametrize("literal", ["0.1f", "CAST(0.1 AS FLOAT)", "CAST('0.1' AS FLOAT)", "'0.1'"])
     def test_a_float_is_what_a_float_column_holds(self, tmp_path: Path, literal: str) -> None:
         table = Table.create(tmp_path / "t", pa.schema([("f", pa.float32()), ("z", pa.int8())]))
-        table.commit_files([add(min_values={"f": "0.1"}, max_values={"f": "0.1"})], uploaded_hours_ago=0)
+        table.commit_files([add(min_values={"f": "0.1"}, max_values={"f": "0.1"})])
         assert table.files(f"f = {literal}").num_rows == 1
         assert table.files(f"f > {literal} AND f < 1").num_rows in (0, 1)
 
     def test_partition_columns_too(self, tmp_path: Path) -> None:
         table = Table.create(tmp_path / "t", pa.schema([("f", pa.float32()), ("z", pa.int8())]), partition_by=["f"])
-        table.commit_files([add(partition_values={"f": "0.1"})], uploaded_hours_ago=0)
+        table.commit_files([add(partition_values={"f": "0.1"})])
         assert table.files("f = CAST(0.1 AS FLOAT)").num_rows == table.files("f = '0.1'").num_rows == 1
 
     def test_too_large_for_a_float_is_infinity(self, tmp_path: Path) -> None:
         table = Table.create(tmp_path / "t", pa.schema([("f", pa.float32()), ("z", pa.int8())]), partition_by=["f"])
-        table.commit_files([add(partition_values={"f": "1.0"})], uploaded_hours_ago=0)
+        table.commit_files([add(partition_values={"f": "1.0"})])
         assert table.files("f < CAST(1e300 AS FLOAT)").num_rows == 1
 
 
@@ -78,7 +78,7 @@ class TestDisks:
 
         monkeypatch.setattr(os, "fsync", fsync)
         with pytest.raises(CommitOutcomeUnknown, match="may not survive a power cut"):
-            table.commit_files([add()], uploaded_hours_ago=0)
+            table.commit_files([add()])
 
     @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
     def test_a_full_disk_is_a_definite_failure(self, table: Table, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
@@ -88,9 +88,9 @@ class TestDisks:
         with monkeypatch.context() as patched:
             patched.setattr(os, "write", write)
             with pytest.raises(StorageError, match=os.strerror(code)) as failed:
-                table.commit_files([add()], uploaded_hours_ago=0)
+                table.commit_files([add()])
         assert not isinstance(failed.value, CommitOutcomeUnknown)
-        assert table.commit_files([add()], uploaded_hours_ago=0).version == 1
+        assert table.commit_files([add()]).version == 1
 
     def test_creating_on_a_full_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def write(fd: int, data: Any) -> int:
@@ -110,7 +110,7 @@ class TestWhatFollowsACommit:
 
         monkeypatch.setattr("indextables.table.write.after_commit.checkpoint", checkpoint)
         for number in range(1, 12):
-            assert table.commit_files([add(f"f{number}")], uploaded_hours_ago=0).version == table.version == number
+            assert table.commit_files([add(f"f{number}")]).version == table.version == number
 
     def test_partition_columns_that_the_schema_lacks(self, table: Table) -> None:
         metadata = {"id": table.id, "schemaString": '{"type":"struct","fields":[]}', "partitionColumns": ["nope"]}
@@ -119,10 +119,7 @@ class TestWhatFollowsACommit:
         )
         again = Table.open(table.url, options=NO_CACHE)
         for number in range(2, 12):
-            assert (
-                again.commit_files([add(f"f{number}", partition_values={"nope": "x"})], uploaded_hours_ago=0).version
-                == number
-            )
+            assert again.commit_files([add(f"f{number}", partition_values={"nope": "x"})]).version == number
         assert again.checkpoint().written
         assert Table.open(table.url, options=NO_CACHE).files().num_rows == 10
 
@@ -138,20 +135,20 @@ class TestWhatFollowsACommit:
         )
         again = Table.open(table.url, options=NO_CACHE)
         assert handle_of(again).snapshot.safety_age_seconds == 0
-        again.commit_files(properties={"owner": "me"})
+        again.commit_files([add()])
         assert again.checkpoint().written
 
 
 class TestPaths:
     def test_a_path_inside_the_root_is_written_relative(self, table: Table) -> None:
-        table.commit_files([add("q")], uploaded_hours_ago=0)
-        table.commit_files([add(f"{table.url}/q"), add(f"file://{table.url}/r")], uploaded_hours_ago=0)
+        table.commit_files([add("q")])
+        table.commit_files([add(f"{table.url}/q"), add(f"file://{table.url}/r")])
         assert sorted(table.files()["path"].to_pylist()) == ["q", "r"]
 
     @pytest.mark.parametrize("path", ["w//z", "w/./z", "./w", "w/", "", "/etc/passwd", "..", "a/../../b"])
     def test_second_names_of_one_file_are_refused(self, table: Table, path: str) -> None:
         with pytest.raises(UnsafePath):
-            table.commit_files([add(path)], uploaded_hours_ago=0)
+            table.commit_files([add(path)])
         assert table.version == 0
 
 
@@ -160,7 +157,7 @@ class TestOtherWriters:
     def test_a_time_that_cannot_be_true_counts_from_the_store(self, table: Table, timestamp: int) -> None:
         write_version(table, 1, {"commitInfo": {"timestamp": timestamp}}, {"add": {"path": "x", "size": 1}})
         again = Table.open(table.url, options=NO_CACHE)
-        assert again.commit_files([add("y")], uploaded_hours_ago=0).version == 2
+        assert again.commit_files([add("y")]).version == 2
         newest = again.history()["timestamp"][0].as_py()
         assert abs(newest - dt.datetime.now(dt.UTC)) < dt.timedelta(hours=1)
         assert again.checkpoint().written
@@ -189,7 +186,7 @@ class TestTypes:
             Table.open(table.url, timestamp="2001-01-01")
 
     def test_changes_and_history(self, table: Table) -> None:
-        table.commit_files([add()], uploaded_hours_ago=0)
+        table.commit_files([add()])
         assert table.changes(np.int64(0)).adds.num_rows == 1
         for since in (None, 1.5, True):
             with pytest.raises(OptionError):
@@ -208,20 +205,20 @@ class TestTypes:
     )
     def test_txns(self, table: Table, txn: Any) -> None:
         with pytest.raises(CommitError, match="nightly-load"):
-            table.commit_files([add()], txn=txn, uploaded_hours_ago=0)
+            table.commit_files([add()], txn=txn)
         assert table.version == 0
 
     @pytest.mark.parametrize("adds", [None, 5, add(), "a", [None], ["a"]])
     def test_adds(self, table: Table, adds: Any) -> None:
         with pytest.raises(CommitError):
-            table.commit_files(adds, uploaded_hours_ago=0)
+            table.commit_files(adds)
 
     @pytest.mark.parametrize("values", [{"min_values": 5}, {"partition_values": [1]}, {"max_values": "x"}])
     def test_maps(self, table: Table, values: dict[str, Any]) -> None:
         with pytest.raises(SchemaError, match="dict of texts"):
-            table.commit_files([add(**values)], uploaded_hours_ago=0)
+            table.commit_files([add(**values)])
 
     def test_paths_are_text(self, table: Table) -> None:
         for path in (b"x", None, Path("x")):
             with pytest.raises(IndexTablesError):
-                table.commit_files([AddAction(path)], uploaded_hours_ago=0)  # type: ignore[arg-type]
+                table.commit_files([AddAction(path)])  # type: ignore[arg-type]

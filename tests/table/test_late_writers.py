@@ -114,7 +114,7 @@ def test_a_path_with_two_spellings_is_refused(path: str) -> None:
     with pytest.raises(UnsafePath):
         append(log, new_table(log), path)
     with pytest.raises(UnsafePath):
-        Table.create("memory://late/t", "id long", if_exists="open").commit_files([add(path)], uploaded_hours_ago=0)
+        Table.create("memory://late/t", "id long", if_exists="open").commit_files([add(path)])
 
 
 @pytest.mark.parametrize("log_name", ["_transaction_log", "_transaction_log_damaged_x", "_transaction_log_repaired_x"])

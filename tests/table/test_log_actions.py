@@ -42,9 +42,7 @@ FULL = AddAction(
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
     made = Table.create(tmp_path / "t", SCHEMA, partition_by=["day"], options={PREFIX + "checkpoint.interval": "100"})
-    made.commit_files(
-        adds=[FULL, AddAction("day=2/b.split", {"day": "2"}, size=1)], txn=("app", 1), uploaded_hours_ago=0
-    )
+    made.commit_files(adds=[FULL, AddAction("day=2/b.split", {"day": "2"}, size=1)], txn=("app", 1))
     made.commit_files(removes=["day=2/b.split"], properties={"owner": "me"})
     return made
 
@@ -116,12 +114,10 @@ def test_a_skip_record(table: Table) -> None:
 def test_what_a_checkpoint_sums_up_comes_first(tmp_path: Path, form: str) -> None:
     options = {PREFIX + "state.format": form, PREFIX + "checkpoint.interval": "100"}
     table = Table.create(tmp_path / "t", SCHEMA, partition_by=["day"], options=options)
-    table.commit_files(
-        adds=[FULL, AddAction("day=2/b.split", {"day": "2"}, size=1)], txn=("app", 1), uploaded_hours_ago=0
-    )
+    table.commit_files(adds=[FULL, AddAction("day=2/b.split", {"day": "2"}, size=1)], txn=("app", 1))
     table.commit_files(removes=["day=2/b.split"])
     base = table.checkpoint().version
-    table.commit_files(adds=[AddAction("day=3/c.split", {"day": "3"}, size=1)], uploaded_hours_ago=0)
+    table.commit_files(adds=[AddAction("day=3/c.split", {"day": "3"}, size=1)])
     table = Table.open(table.url, options=options)
     rows = table.log_actions().to_pylist()
     summed_up = [row for row in rows if row["is_checkpoint"]]

@@ -110,51 +110,6 @@ class TestOrphans:
         purged(store, older_than=24)
         assert splits(store) == {"young"}
 
-    def test_what_is_older_than_the_table_stays(self) -> None:
-        """The log of another table may have named such a split, before somebody moved it away or lost it."""
-        store = MemoryStore()
-        upload(store, "lost1", "lost2")
-        store.clock.advance(1)
-        log = make_log(store)
-        snapshot = new_table(log)
-        upload(store, "own")
-        add(log, snapshot, "live")
-        store.clock.advance(60 * DAY)
-        for dry_run in (True, False):
-            done = purged(store, dry_run=dry_run)
-            assert done.paths[-1:] == (split("own"),)
-            assert done.message.endswith(
-                "; 2 splits (0.0 MB) that nothing names, such as splits/split-lost1.split, are older than the table and stay: a "
-                "log that was here before may name them, else delete them by hand"
-            )
-        assert done.status == "success"
-        assert splits(store) == {"lost1", "lost2", "live"}
-        told = {
-            row["path"]: row["message"] for row in fsck(make_log(store)).to_pylist() if row["kind"] == "split_orphaned"
-        }
-        assert set(told) == {split("lost1"), split("lost2")}
-        assert all(message.endswith("a log that was here before may name it") for message in told.values())
-
-    def test_what_the_table_names_is_its_own_at_any_age(self) -> None:
-        store = MemoryStore()
-        keys = upload(store, "before")
-        store.clock.advance(1)
-        log = make_log(store)
-        committed(log, new_table(log), keys)
-        store.clock.advance(60 * DAY)
-        assert purged(store).message == "deleted nothing"
-        assert splits(store) == {"before"}
-
-    def test_after_a_repair_the_older_ones_are_the_tables(self) -> None:
-        """A repair's log takes the place of the one that wrote them."""
-        store = MemoryStore()
-        upload(store, "before")
-        store.clock.advance(1)
-        info = {"txnId": "t", "operation": "REPAIR", "timestamp": 1, "tableId": METADATA["metaData"]["id"]}
-        store.put(version_key(0), lines({"commitInfo": info}, PROTOCOL, METADATA))
-        store.clock.advance(60 * DAY)
-        assert purged(store).paths == (split("before"),)
-
     def test_a_dry_run_writes_nothing_where_it_may_not(self) -> None:
         store = old_table(versions=12)
         log = make_log(store)

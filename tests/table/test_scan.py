@@ -290,9 +290,7 @@ class TestLimit:
         for number in range(40):
             store_of(table).create(f"{number}.split", whole)
         (add,) = rows_to_adds(table.files())
-        table.commit_files(
-            [msgspec.structs.replace(add, path=f"{number}.split") for number in range(40)], uploaded_hours_ago=0
-        )
+        table.commit_files([msgspec.structs.replace(add, path=f"{number}.split") for number in range(40)])
         store = Counting(store_of(table))
         counted = on_store(table, store)
         assert counted.scan(limit=4).read_all().num_rows == 4
@@ -443,7 +441,7 @@ class TestWhatIsWrong:
     def test_a_file_that_is_no_split(self, url: str) -> None:
         table = Table.create(url, SCHEMA)
         store_of(table).put("a.parquet", b"PAR1" + bytes(200) + b"PAR1")
-        table.commit_files([AddAction("a.parquet", size=208, num_records=5)], uploaded_hours_ago=0)
+        table.commit_files([AddAction("a.parquet", size=208, num_records=5)])
         with pytest.raises(SplitError, match=r"a\.parquet is damaged: it ends with .*, expected b'ITSPLIT"):
             table.scan().read_all()
 

@@ -76,7 +76,7 @@ class TestCreate:
         other = pa.schema([("other", pa.string())])
         again = Table.create(url, other, if_exists="open")
         assert (again.id, again.schema) == (first.id, SCHEMA), "it is opened as it is"
-        again.commit_files([add("a")], uploaded_hours_ago=0)
+        again.commit_files([add("a")])
         assert first.refresh().version == 1
 
     def test_if_exists_knows_two_words(self, url: str) -> None:
@@ -122,14 +122,14 @@ class TestOpen:
     def test_an_older_version_is_history(self, url: str) -> None:
         table = Table.create(url, SCHEMA)
         for name in "abc":
-            table.commit_files([add(name)], uploaded_hours_ago=0)
+            table.commit_files([add(name)])
         old = Table.open(url, version=2)
         assert (old.version, paths(old)) == (2, ["a", "b"])
         assert old.refresh().version == 2
         with pytest.raises(
             CommitError, match="opened at version 2, which is history; open it without a version to write"
         ):
-            old.commit_files([add("d")], uploaded_hours_ago=0)
+            old.commit_files([add("d")])
         assert Table.open(url).version == 3
 
     def test_a_version_that_does_not_exist(self, url: str) -> None:
@@ -146,7 +146,7 @@ class TestOpen:
         times = [_time(table)]
         for name in "abc":
             time.sleep(0.002)
-            table.commit_files([add(name)], uploaded_hours_ago=0)
+            table.commit_files([add(name)])
             times.append(_time(table))
         for version, moment in enumerate(times):
             same = [
@@ -162,7 +162,7 @@ class TestOpen:
                 opened = Table.open(url, timestamp=timestamp)
                 assert opened.version == version, timestamp
             with pytest.raises(CommitError, match="history"):
-                opened.commit_files([add("x")], uploaded_hours_ago=0)
+                opened.commit_files([add("x")])
         assert Table.open(url, timestamp=datetime(2999, 1, 1, tzinfo=UTC)).version == 3
         with pytest.raises(VersionNotFound, match="nothing is known of it at"):
             Table.open(url, timestamp=times[0] - timedelta(milliseconds=1))
@@ -182,26 +182,26 @@ def _time(table: Table) -> datetime:
 class TestCommitFiles:
     def test_adds_and_removes(self, url: str) -> None:
         table = Table.create(url, SCHEMA)
-        done = table.commit_files([add("a"), add("b")], uploaded_hours_ago=0)
+        done = table.commit_files([add("a"), add("b")])
         assert (done.version, done.written, done.reason) == (1, True, "")
         assert done.metrics["numAddedFiles"] == 2
         assert done.txn_id == table.history(1).column("txn_id")[0].as_py()
         assert table.version == 1
-        table.commit_files([add("c")], removes=["a"], operation="UPDATE", uploaded_hours_ago=0)
+        table.commit_files([add("c")], removes=["a"], operation="UPDATE")
         assert paths(table) == ["b", "c"]
         assert paths(Table.open(url)) == ["b", "c"]
 
     def test_generators_are_taken(self, url: str) -> None:
         table = Table.create(url, SCHEMA)
-        table.commit_files((add(name) for name in "ab"), uploaded_hours_ago=0)
+        table.commit_files(add(name) for name in "ab")
         table.commit_files(removes=(name for name in "ab"))
         assert paths(table) == []
 
     def test_two_handles(self, url: str) -> None:
         first = Table.create(url, SCHEMA)
         second = Table.open(url)
-        first.commit_files([add("a")], uploaded_hours_ago=0)
-        second.commit_files([add("b")], uploaded_hours_ago=0)
+        first.commit_files([add("a")])
+        second.commit_files([add("b")])
         assert (first.version, second.version) == (1, 2)
         with pytest.raises(FilesChanged, match="'c'"):
             first.commit_files(removes=["c"])
@@ -263,33 +263,29 @@ class TestCommitFiles:
     @pytest.mark.parametrize("txn", [("app", 3), TxnAction("app", 3)])
     def test_exactly_once(self, url: str, txn: Any) -> None:
         table = Table.create(url, SCHEMA)
-        assert table.commit_files([add("a")], txn=txn, uploaded_hours_ago=0).written
-        again = Table.open(url).commit_files([add("b")], txn=txn, uploaded_hours_ago=0)
+        assert table.commit_files([add("a")], txn=txn).written
+        again = Table.open(url).commit_files([add("b")], txn=txn)
         assert (again.written, again.version, again.metrics) == (False, 1, {})
         assert again.reason == "batch 3 of app is in the table already"
         assert paths(table.refresh()) == ["a"]
 
     def test_rearranged_rows(self, url: str) -> None:
         table = Table.create(url, SCHEMA)
-        table.commit_files([add("a"), add("b")], uploaded_hours_ago=0)
-        table.commit_files(
-            [add("ab")], removes=["a", "b"], operation="MERGE SPLITS", data_change=False, uploaded_hours_ago=0
-        )
+        table.commit_files([add("a"), add("b")])
+        table.commit_files([add("ab")], removes=["a", "b"], operation="MERGE SPLITS", data_change=False)
         assert table.changes(since=1).adds.num_rows == 0
         assert table.changes(since=0).adds.column("path").to_pylist() == ["a", "b"]
 
     def test_partition_values(self, url: str) -> None:
         table = Table.create(url, SCHEMA, partition_by=["day"])
         spelled = AddAction("b", {"DAY": "2026-01-02"})
-        table.commit_files(
-            [add("a", "2026-01-01"), spelled, AddAction("n", {"day": None}), AddAction("o")], uploaded_hours_ago=0
-        )
+        table.commit_files([add("a", "2026-01-01"), spelled, AddAction("n", {"day": None}), AddAction("o")])
         values = {row["path"]: row["partitionValues"] for row in table.files().to_pylist()}
         assert values == {"a": [("day", "2026-01-01")], "b": [("day", "2026-01-02")], "n": [], "o": []}
         with pytest.raises(SchemaError, match=r"'id', which is not a partition column \(these are: day\)"):
-            table.commit_files([AddAction("x", {"id": "1"})], uploaded_hours_ago=0)
+            table.commit_files([AddAction("x", {"id": "1"})])
         with pytest.raises(SchemaError, match="must be text"):
-            table.commit_files([AddAction("x", {"day": 5})], uploaded_hours_ago=0)  # type: ignore[dict-item]
+            table.commit_files([AddAction("x", {"day": 5})])  # type: ignore[dict-item]
         assert table.version == 1
 
     @pytest.mark.parametrize(
@@ -307,7 +303,7 @@ class TestCommitFiles:
     def test_mistakes(self, url: str, arguments: dict[str, Any], error: type[Exception], says: str) -> None:
         table = Table.create(url, SCHEMA)
         with pytest.raises(error, match=says):
-            table.commit_files(**arguments, uploaded_hours_ago=0)
+            table.commit_files(**arguments)
         assert Table.open(url).version == 0
 
 
@@ -320,8 +316,7 @@ class TestFiles:
                 add("b", "2026-01-02", min_values={"id": "10"}, max_values={"id": "19"}),
                 add("c", "2026-01-03"),
                 add("n"),
-            ],
-            uploaded_hours_ago=0,
+            ]
         )
         return table
 
@@ -349,9 +344,7 @@ class TestFiles:
     def test_doc_mappings_are_filled_in_and_stored_once(self, url: str) -> None:
         table = Table.create(url, SCHEMA)
         mapping = json.dumps({"fields": [{"name": "id"}]})
-        table.commit_files(
-            [add("a", doc_mapping_json=mapping), add("b", doc_mapping_json=mapping), add("c")], uploaded_hours_ago=0
-        )
+        table.commit_files([add("a", doc_mapping_json=mapping), add("b", doc_mapping_json=mapping), add("c")])
         rows = {row["path"]: row["docMappingJson"] for row in Table.open(url).files().to_pylist()}
         assert rows == {"a": mapping, "b": mapping, "c": None}
         assert table.properties == {}, "they are not the user's"
@@ -360,7 +353,7 @@ class TestFiles:
     def test_long_bounds_are_cut_and_stay_bounds(self, url: str) -> None:
         table = Table.create(url, SCHEMA, options={"stats.truncation.maxLength": 4})
         low, high = "abcdefgh", "mnopqrst"
-        table.commit_files([add("a", min_values={"message": low}, max_values={"message": high})], uploaded_hours_ago=0)
+        table.commit_files([add("a", min_values={"message": low}, max_values={"message": high})])
         (row,) = table.files().to_pylist()
         assert dict(row["minValues"]) == {"message": "abcd"}
         assert dict(row["maxValues"])["message"] > high
@@ -373,8 +366,8 @@ class TestLookingBack:
         table = Table.create(url, SCHEMA)
         before = _time(table)
         time.sleep(0.002)
-        table.commit_files([add("a")], uploaded_hours_ago=0)
-        table.commit_files([add("b")], removes=["a"], operation="UPDATE", uploaded_hours_ago=0)
+        table.commit_files([add("a")])
+        table.commit_files([add("b")], removes=["a"], operation="UPDATE")
         assert table.history().column("operation").to_pylist() == ["UPDATE", "WRITE", "CREATE TABLE"]
         assert table.history(limit=1).num_rows == 1
         for since in (0, before, before.isoformat(), before.replace(tzinfo=None)):
@@ -392,7 +385,7 @@ class TestLookingBack:
     def test_changes_that_are_gone(self, tmp_path: Path) -> None:
         table = Table.create(tmp_path, SCHEMA, options={"state.format": "json", "checkpoint.interval": 2})
         for name in "abcd":
-            table.commit_files([add(name)], uploaded_hours_ago=0)
+            table.commit_files([add(name)])
         (tmp_path / "_transaction_log" / f"{1:020d}.json").unlink()
         fresh = Table(TableHandle(_fresh(table), handle_of(table).snapshot))
         with pytest.raises(ChangesGone) as raised:
@@ -421,7 +414,7 @@ class TestMaintenance:
     def test_checkpoints_on_the_way(self, tmp_path: Path, options: dict[str, Any], expected: list[int]) -> None:
         table = Table.create(tmp_path, SCHEMA, options=options)
         for number in range(8):
-            table.commit_files([add(f"f{number}")], uploaded_hours_ago=0)
+            table.commit_files([add(f"f{number}")])
         assert self.checkpoints(tmp_path) == expected
         assert len(paths(Table.open(tmp_path))) == 8
 
@@ -430,12 +423,12 @@ class TestMaintenance:
         options = {"state.format": "json", "checkpoint.interval": 4, "cleanup.enabled": enabled}
         table = Table.create(tmp_path, SCHEMA, options=options)
         for number in range(7):
-            table.commit_files([add(f"f{number}")], uploaded_hours_ago=0)
+            table.commit_files([add(f"f{number}")])
         old = time.time() - 40 * 86_400
         for file in (tmp_path / "_transaction_log").glob("*.json"):
             os.utime(file, (old, old))
         table = Table.open(tmp_path, options=options)
-        table.commit_files([add("f7")], uploaded_hours_ago=0)
+        table.commit_files([add("f7")])
         kept = {int(file.name[:20]) for file in (tmp_path / "_transaction_log").glob("*.json")}
         assert kept == ({0, 4, 5, 6, 7, 8} if enabled else set(range(9)))
         assert len(paths(table)) == 8
@@ -445,7 +438,7 @@ class TestMaintenance:
     ) -> None:
         table = Table.create(tmp_path, SCHEMA, options={"state.format": "json", "checkpoint.interval": 1})
         (tmp_path / "_transaction_log" / f"{1:020d}.checkpoint.json").write_bytes(b"\x00")
-        done = table.commit_files([add("a")], uploaded_hours_ago=0)
+        done = table.commit_files([add("a")])
         assert (done.version, done.written) == (1, True)
         assert "version 1 is there, but what follows failed" in caplog.text
 
@@ -453,9 +446,7 @@ class TestMaintenance:
 class TestPickling:
     def test_a_snapshot_travels(self, url: str) -> None:
         table = Table.create(url, SCHEMA, partition_by=["day"])
-        table.commit_files(
-            [add("a", "2026-01-01", doc_mapping_json="{}"), add("b")], txn=("app", 1), uploaded_hours_ago=0
-        )
+        table.commit_files([add("a", "2026-01-01", doc_mapping_json="{}"), add("b")], txn=("app", 1))
         snapshot = handle_of(table).snapshot
         assert snapshot.schema == SCHEMA, "what was computed on demand is no obstacle"
         copy = pickle.loads(pickle.dumps(snapshot))
@@ -476,7 +467,7 @@ class TestPickling:
     def test_a_snapshot_that_nobody_looked_at_travels_too(self, url: str) -> None:
         table = Table.create(url, SCHEMA)
         for number in range(5):
-            table.commit_files([add(f"f{number}")], uploaded_hours_ago=0)
+            table.commit_files([add(f"f{number}")])
         copy = pickle.loads(pickle.dumps(handle_of(table).snapshot))
         assert copy.files.num_rows == 5
 

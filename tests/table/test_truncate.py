@@ -67,7 +67,7 @@ class TestTruncation:
 
     def test_versions_within_the_safety_age_stay(self) -> None:
         store = old_table()
-        opened(store).commit_files([add("young")], uploaded_hours_ago=0)
+        opened(store).commit_files([add("young")])
         opened(store).truncate_time_travel()
         store.clock.advance(2 * HOUR)
         done = opened(store).truncate_time_travel()
@@ -79,7 +79,7 @@ class TestTruncation:
         store = old_table()
         for path in ("one", "more"):
             opened(store).checkpoint()
-            opened(store).commit_files([add(path)], uploaded_hours_ago=0)
+            opened(store).commit_files([add(path)])
         store.clock.advance(40 * DAY)
         opened(store).truncate_time_travel()
         assert len(states(store)) == 3
@@ -94,7 +94,7 @@ class TestTruncation:
         store = old_table()
         table = opened(store)
         table.truncate_time_travel()
-        table.commit_files([add("more")], uploaded_hours_ago=0)
+        table.commit_files([add("more")])
         assert table.truncate_time_travel().checkpoint_version == 8
 
     def test_a_new_table_has_nothing_to_truncate(self) -> None:

@@ -106,16 +106,17 @@ class Table(Questions, Upkeep):
         operation: str = "WRITE",
         data_change: bool = True,
         if_version: int | None = None,
+        check_files: bool = False,
         uploaded_hours_ago: float | None = None,
     ) -> Commit:
         """Commit data files that are in place already, under names that are new: the low-level verb, for engines.
 
         `removes` are paths of live files. `properties` are set, or dropped where the value is None. `txn` is `(app, batch)`
         of an exactly-once writer: a batch that is in the table already is not written again. `data_change=False` says that
-        rows were only rearranged. `if_version` is as for `append`. The store is asked for every file of `adds`, unless the caller
-        vouches with `uploaded_hours_ago` that all are there, and says when the first upload began. A missing file is CommitError,
-        one older than half the safety age UploadTooOld: copy it to a new name. Raises also MetadataChanged, FilesChanged,
-        TooManyConflicts, CommitOutcomeUnknown.
+        rows were only rearranged. `if_version` is as for `append`. A purge may take a file for an orphan that was uploaded a
+        safety age ago: `uploaded_hours_ago` says when the first upload began, and `check_files` asks the store for every file of
+        `adds`. Then a missing file is CommitError, and one older than half the safety age UploadTooOld: copy it to a new name.
+        Raises also MetadataChanged, FilesChanged, TooManyConflicts, CommitOutcomeUnknown.
         """
         done = commit_files(
             self._newest(),
@@ -126,6 +127,7 @@ class Table(Questions, Upkeep):
             operation=operation,
             data_change=data_change,
             if_version=if_version,
+            check_files=check_files,
             uploaded_hours_ago=uploaded_hours_ago,
         )
         return self._moved_to(done)

@@ -107,9 +107,7 @@ def test_conflicts(tmp_path: Path) -> None:
 
     def write(number: int) -> None:
         for each in range(6):
-            others[number].commit_files(
-                [AddAction(f"day=d0/f{number}-{each}", {"day": "d0"}, size=1)], uploaded_hours_ago=0
-            )
+            others[number].commit_files([AddAction(f"day=d0/f{number}-{each}", {"day": "d0"}, size=1)])
 
     METRICS.reset()
     with ThreadPoolExecutor(4) as pool:

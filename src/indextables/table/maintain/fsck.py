@@ -22,7 +22,6 @@ from indextables.log.check.findings import Finding, error, findings_table, warni
 from indextables.log.log_paths import LOG_DIR
 from indextables.log.snapshot import Snapshot
 from indextables.log.table_log import TableLog
-from indextables.storage.store import ObjectMeta
 from indextables.table.format_gate import holds_bundles
 from indextables.table.maintain.checks.check_places import check_places, list_splits
 from indextables.table.maintain.checks.check_splits import check_splits
@@ -69,7 +68,7 @@ def fsck(log: TableLog, *, repair: bool = False, progress: Watcher | None = None
     return findings_table(found)
 
 
-def _without_log(log: TableLog, there: Mapping[str, ObjectMeta]) -> Iterator[Finding]:
+def _without_log(log: TableLog, there: Mapping[str, int]) -> Iterator[Finding]:
     if not there:
         raise TableNotFound(f"there is no table at {log.url}; create one with Table.create", url=log.url)
     message = f"there is no log beside {len(there)} splits; Table.repair writes one from their footers"
@@ -90,7 +89,7 @@ def _after(before: list[Finding], now: CheckedLog, repaired: str) -> list[Findin
     return after
 
 
-def _data(checked: CheckedLog, there: Mapping[str, ObjectMeta], progress: Watcher | None) -> Iterator[Finding]:
+def _data(checked: CheckedLog, there: Mapping[str, int], progress: Watcher | None) -> Iterator[Finding]:
     """What is wrong with the splits of the newest version, as readers open it or as far as the log can be read."""
     snapshot = checked.opened or checked.replayed.snapshot
     if snapshot is None or not holds_bundles(snapshot.protocol):

@@ -149,7 +149,7 @@ class _Work:
             temporary_files_deleted=len(self._temporaries.keys),
             dry_run=dry_run,
             duration_ms=duration_ms,
-            message="; ".join([self._summary(dry_run), *left, *self._spared()]),
+            message="; ".join([self._summary(dry_run), *left]),
             paths=paths,
         )
 
@@ -176,18 +176,6 @@ class _Work:
         }
         parts = [f"{count:,} {what}" for what, count in counts.items() if count]
         return f"{'would delete' if dry_run else 'deleted'} {', '.join(parts) or 'nothing'}"
-
-    def _spared(self) -> list[str]:
-        """What is said of splits that are older than the table. They are not this table's to delete."""
-        spared = self._plan.spared
-        if not len(spared):
-            return []
-        example, size = spared.first(1).keys()[0], f"{spared.bytes / _MEGABYTE:,.1f} MB"
-        said = (
-            f"{len(spared):,} splits ({size}) that nothing names, such as {example}, are older than the table and stay: a log "
-            "that was here before may name them, else delete them by hand"
-        )
-        return [said]
 
     def _left(self) -> list[str]:
         """Why something that may go is still there."""

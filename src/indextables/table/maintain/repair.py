@@ -100,7 +100,7 @@ def repair_log(source: TableLog, target: TableLog) -> Repaired:
     """Read one log and write another one. Raises TableNotFound, TableExists, StorageError, UnsupportedProtocol."""
     target_url = _log_url(target)
     refuse_objects(target, target_url)
-    there = {key: meta.size for key, meta in list_splits(source).items()}
+    there = list_splits(source)
     checked = check_log(source)
     if checked.remains.is_empty and not there:
         raise TableNotFound(f"there is no table at {source.url}: neither a log nor a split", url=source.url)

@@ -1,4 +1,4 @@
-"""Are the files there that a commit adds, and young enough? Asked by `Table.commit_files`, whose caller wrote them.
+"""Are the files there that a commit adds, and young enough? Asked by `Table.commit_files(…, check_files=True)`.
 
     head every file ──▶ one is missing: nothing is committed
                     └─▶ the oldest is more than half a safety age old, and not in the table: nothing is committed
@@ -35,6 +35,10 @@ class Arrived:
     """When the first of them began to be uploaded (`Clock.boot`), without those of `live`."""
     live: tuple[str, ...] = ()
     """Old files that the table has already: they may be added again while they are live."""
+
+
+NOTHING_SAID: Final = Arrived(None)
+"""The caller says nothing of the files: they are taken as they are."""
 
 
 def vouched_for(handle: TableHandle, hours_ago: float) -> Arrived:

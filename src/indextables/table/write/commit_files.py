@@ -18,7 +18,7 @@ from indextables.log.conflicts import Change, MetadataUpdate, check_change
 from indextables.storage.object_keys import inside_root
 from indextables.table.handle import TableHandle
 from indextables.table.open_table import at_read_version
-from indextables.table.write.arrived_files import arrived, vouched_for
+from indextables.table.write.arrived_files import NOTHING_SAID, arrived, vouched_for
 from indextables.table.write.usable_options import check_usable
 
 Txn = TxnAction | tuple[str, int]
@@ -34,17 +34,18 @@ def commit_files(
     operation: str,
     data_change: bool,
     if_version: int | None = None,
+    check_files: bool = False,
     uploaded_hours_ago: float | None = None,
 ) -> Committed:
     """Commit files that are in place already, removals, properties, and how far an exactly-once writer has come.
 
-    With `if_version` the table must have the rows of that version when the commit is made, or FilesChanged is raised. Without
-    `uploaded_hours_ago` the store is asked for every file that is added.
+    With `if_version` the table must have the rows of that version when the commit is made, or FilesChanged is raised. With
+    `check_files` the store is asked for every file that is added.
     """
     if if_version is not None:
         handle = at_read_version(handle, if_version)
     limits = handle.stats_limits
-    vouched = None if uploaded_hours_ago is None else vouched_for(handle, uploaded_hours_ago)
+    said = NOTHING_SAID if uploaded_hours_ago is None else vouched_for(handle, uploaded_hours_ago)
     change = Change(
         adds=tuple(_checked(add, limits, handle) for add in _listed("adds", adds)),
         removes=_paths(removes),
@@ -54,10 +55,9 @@ def commit_files(
         computed_from_all=if_version is not None,
     )
     parameters = {"properties": ",".join(sorted(properties))} if properties else {}
-    if vouched is None:
-        check_change(change)
+    check_change(change)
     try:
-        files = vouched or arrived(handle, change.adds)
+        files = arrived(handle, change.adds) if check_files else said
     except CommitError:
         seen = _written_before(handle, change.txn)
         if seen is None:

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from indextables.core.errors import CorruptLog
 from indextables.log.check.findings import Finding, warning
 from indextables.log.check.remains import Remains
 from indextables.log.log_paths import inner_table
 from indextables.log.table_log import TableLog
 from indextables.storage.local import list_temporaries
 from indextables.storage.object_keys import inside_root
-from indextables.storage.store import ObjectMeta
 from indextables.table.build.uploads import partition_name
-from indextables.table.maintain.purging.data_files import founded_ms, is_visible
+from indextables.table.maintain.purging.data_files import is_visible
 
 SPLIT: Final = ".split"
 """What the names of data files end with."""
 
 
-def list_splits(log: TableLog) -> dict[str, ObjectMeta]:
-    """All data files at a table's place by key, those that nothing names included, without those of inner tables.
+def list_splits(log: TableLog) -> dict[str, int]:
+    """Keys and sizes of all data files at a table's place, those that nothing names included, without those of inner tables.
 
     Nobody may know the partition columns yet, so a hidden directory is one whose name begins with `_` or `.` and has no `=`.
     """
-    splits: dict[str, ObjectMeta] = {}
+    splits: dict[str, int] = {}
     inner: set[str] = set()
     for meta in log.store.list(""):
         place = inner_table(meta.key)
         if place is not None:
             inner.add(place)
         elif meta.key.endswith(SPLIT) and not _is_hidden(meta.key):
-            splits[meta.key] = meta
+            splits[meta.key] = meta.size
     outside = tuple(inner)
-    return {key: meta for key, meta in splits.items() if not key.startswith(outside)} if outside else splits
+    return {key: size for key, size in splits.items() if not key.startswith(outside)} if outside else splits
 
 
 def _is_hidden(key: str) -> bool:
@@ -43,7 +41,7 @@ def _is_hidden(key: str) -> bool:
 
 
 def check_places(
-    remains: Remains, there: Mapping[str, ObjectMeta], live: Iterable[str], partition_columns: Iterable[str]
+    remains: Remains, there: Iterable[str], live: Iterable[str], partition_columns: Iterable[str]
 ) -> Iterator[Finding]:
     """Compare the data files that are there with those that the log names. `there` was listed before the log was read."""
     log = remains.log
@@ -52,13 +50,11 @@ def check_places(
     found = set(there)
     own = tuple(partition_name(column) for column in partition_columns)
     orphans = sorted(key for key in found - named if is_visible(key, own))
-    since = _founded(remains.log) if orphans else None
     for key in orphans:
-        if since is not None and there[key].last_modified_ms < since:
-            then = "it is older than the table, so purge leaves it: a log that was here before may name it"
-        else:
-            then = "a write that is going on may, else purge removes it"
-        yield warning("split_orphaned", key, f"nothing that can be read of the log names {key}; {then}")
+        message = (
+            f"nothing that can be read of the log names {key}; a write that is going on may, else purge removes it"
+        )
+        yield warning("split_orphaned", key, message)
     older = {inside_root(log.url, path) for path in remains.named_paths(of_table=True)} - wanted
     for lost in sorted(key for key in older if key is not None and key not in found):
         if log.head(lost) is None:
@@ -69,11 +65,3 @@ def check_places(
     for meta in list_temporaries(log.store, ""):
         message = f"{meta.key} is a temporary file that a writer was killed over, or is writing now; purge removes it"
         yield warning("temporary_file", meta.key, message)
-
-
-def _founded(log: TableLog) -> int | None:
-    """See `founded_ms`; None where version 0 cannot be read, so that no purge deletes a split."""
-    try:
-        return founded_ms(log)
-    except CorruptLog:
-        return None

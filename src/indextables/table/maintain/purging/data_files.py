@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from indextables.log.log_paths import LOG_DIR, REPAIRED, inner_table
 from indextables.log.reachability import Hashes, hashes
-from indextables.log.rebuild.new_log import OPERATION as REPAIR
 from indextables.log.table_log import TableLog
 from indextables.storage.local import local_store
 from indextables.storage.store import ObjectMeta
@@ -72,8 +71,6 @@ class DataFiles:
     packs: tuple[_Pack, ...]
     repaired_log: str | None = None
     """A log that a repair wrote beside the table's log, where there is one."""
-    older: DataFiles | None = None
-    """Splits that were there before the table was, kept apart: it has not written them."""
 
     def __len__(self) -> int:
         return sum(len(pack.sizes) for pack in self.packs)
@@ -146,27 +143,10 @@ class _Packer:
         return DataFiles(tuple(self.packs), repaired_log)
 
 
-def founded_ms(log: TableLog) -> int | None:
-    """When the store got version 0: a split that was there before belongs to the table only if its log says so.
-
-    None where version 0 is a repair's: the log that it took the place of wrote the splits from before. Raises CorruptLog.
-    """
-    zero = log.read_version(0)
-    if zero is None:
-        return None
-    info = zero.actions.commit_info
-    return None if info is not None and info.operation == REPAIR else zero.meta.last_modified_ms
-
-
-def list_splits(
-    log: TableLog, partition_columns: Iterable[str], before_ms: int, since_ms: int | None = None
-) -> DataFiles:
-    """The splits of the table that were written before a moment, in milliseconds since 1970 by the store's clock.
-
-    Those from before `since_ms` are kept apart, as `older`.
-    """
+def list_splits(log: TableLog, partition_columns: Iterable[str], before_ms: int) -> DataFiles:
+    """The splits of the table that were written before a moment, in milliseconds since 1970 by the store's clock."""
     own = tuple(partition_name(column) for column in partition_columns)
-    packer, older = _Packer(), _Packer()
+    packer = _Packer()
     inner: set[str] = set()
     repaired: str | None = None
     for found in _beside_the_log(log):
@@ -176,10 +156,10 @@ def list_splits(
             inner.add(place)
         elif key.endswith(SPLIT_SUFFIX):
             if found.last_modified_ms < before_ms and is_visible(key, own):
-                (older if since_ms is not None and found.last_modified_ms < since_ms else packer).add(found)
+                packer.add(found)
         elif key.startswith(REPAIRED):
             repaired = key.partition("/")[0]
-    return replace(_outside(packer.finish(repaired), inner), older=_outside(older.finish(None), inner))
+    return _outside(packer.finish(repaired), inner)
 
 
 def stale_temporaries(log: TableLog, partition_columns: Iterable[str], before_ms: int) -> list[ObjectMeta]:

@@ -18,9 +18,8 @@ from indextables.log.cleanup import clean_up, store_time
 from indextables.log.reachability import Hashes, reachable_hashes
 from indextables.log.snapshot import HOUR_MS, LogAtVersion
 from indextables.log.state.collect import collect_manifests
-from indextables.log.table_log import TableLog
 from indextables.storage.store import ObjectMeta
-from indextables.table.maintain.purging.data_files import DataFiles, founded_ms, list_splits, stale_temporaries
+from indextables.table.maintain.purging.data_files import DataFiles, list_splits, stale_temporaries
 
 logger = logging.getLogger("indextables")
 
@@ -54,8 +53,6 @@ class PurgePlan:
     """Versions, checkpoints with their parts, and states that are past their time."""
     manifest_keys: tuple[str, ...]
     temporaries: tuple[ObjectMeta, ...]
-    spared: DataFiles
-    """Splits that no log object names and that are older than the table. They stay: another log may have named them."""
 
 
 def plan_purge(at: LogAtVersion, ages: Ages, *, preview: bool = False) -> PurgePlan:
@@ -68,8 +65,7 @@ def plan_purge(at: LogAtVersion, ages: Ages, *, preview: bool = False) -> PurgeP
     now = store_time(log, preview=preview)
     safety_ms = int(snapshot.safety_age_seconds * 1000)
     columns = snapshot.metadata.partition_columns
-    before = now - max(safety_ms, round(ages.split_hours * HOUR_MS)) + 1
-    splits = list_splits(log, columns, before, _founded(log))
+    splits = list_splits(log, columns, now - max(safety_ms, round(ages.split_hours * HOUR_MS)) + 1)
     if splits.repaired_log is not None:
         raise CorruptLog(
             f"table {log.url} has a repaired log beside its own, {splits.repaired_log}, which may name splits that its own log "
@@ -80,15 +76,7 @@ def plan_purge(at: LogAtVersion, ages: Ages, *, preview: bool = False) -> PurgeP
     manifest_keys = collect_manifests(at, dry_run=True, without=frozenset(log_keys)).deleted
     named = named_splits(at, without=frozenset(log_keys))
     stale = stale_temporaries(log, columns, now - safety_ms)
-    spared = (splits.older or DataFiles(())).without(named)
-    return PurgePlan(splits, splits.without(named), tuple(log_keys), tuple(manifest_keys), tuple(stale), spared)
-
-
-def _founded(log: TableLog) -> int | None:
-    try:
-        return founded_ms(log)
-    except CorruptLog as error:
-        raise _unreadable(error) from error
+    return PurgePlan(splits, splits.without(named), tuple(log_keys), tuple(manifest_keys), tuple(stale))
 
 
 def named_splits(at: LogAtVersion, without: frozenset[str] = frozenset()) -> Hashes:
@@ -102,7 +90,11 @@ def named_splits(at: LogAtVersion, without: frozenset[str] = frozenset()) -> Has
         try:
             return reachable_hashes(log, at.snapshot.table_id, without)
         except CorruptLog as error:
-            raise _unreadable(error) from error
+            raise CorruptLog(
+                f"{error}; it might name any split, so purge deletes none: FSCK REPAIR mends what can be mended, and what cannot "
+                "goes by itself when it is past the retention of the log",
+                **error.details,
+            ) from error
         except ObjectNotFound as error:
             gone = error
             logger.info("table %s: purge reads the log again: %s", log.url, error)
@@ -111,14 +103,6 @@ def named_splits(at: LogAtVersion, without: frozenset[str] = frozenset()) -> Has
         "try again, and if that does not help, repair the log",
         url=log.url,
     ) from gone
-
-
-def _unreadable(error: CorruptLog) -> CorruptLog:
-    return CorruptLog(
-        f"{error}; it might name any split, so purge deletes none: FSCK REPAIR mends what can be mended, and what cannot "
-        "goes by itself when it is past the retention of the log",
-        **error.details,
-    )
 
 
 def _require_purgeable(at: LogAtVersion) -> None:
