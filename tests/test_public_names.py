@@ -18,7 +18,8 @@ SIGNATURES = {
     "open": "(url, version=None, timestamp=None, options=None)",
     "refresh": "(self)",
     "commit_files": (
-        "(self, adds=(), removes=(), properties=None, txn=None, operation='WRITE', data_change=True, if_version=None)"
+        "(self, adds=(), removes=(), properties=None, txn=None, operation='WRITE', data_change=True, if_version=None, "
+        "check_files=False, uploaded_hours_ago=None)"
     ),
     "append": "(self, data, progress=None, if_version=None)",
     "overwrite": "(self, data, where=None, if_changed=None, if_version=None, progress=None)",

@@ -8,6 +8,7 @@ import pty
 import signal
 import time
 from collections.abc import Callable
+import shutil
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,16 @@ def test_an_optimize_that_is_stopped_changes_nothing(days: Path, monkeypatch: py
             assert {*days.rglob("*.split")} == files, place
     assert place > 2
     assert result.code == OK
+
+
+def test_a_table_that_was_dropped_in_part_is_dropped_again(days: Path) -> None:
+    (days / "_transaction_log" / "00000000000000000000.json").unlink()
+    for state in (days / "_transaction_log").glob("state-v*"):
+        shutil.rmtree(state)
+    (days / "_transaction_log" / "_last_checkpoint").unlink(missing_ok=True)
+    told = ok("drop", days, "--yes", "--json").json
+    assert (told["dropped"], told["rows"]) == (True, None)
+    assert not days.exists()
 
 
 def test_drop(days: Path) -> None:

@@ -227,9 +227,9 @@ def _no_margin() -> list[Patch]:
     real = cleanup_module._states_to_go
 
     def states_to_go(
-        log: TableLog, listing: Listing, floor: int, now: int, retention_ms: int, safety_ms: int
+        at: LogAtVersion, listing: Listing, floor: int, now: int, retention_ms: int, safety_ms: int
     ) -> list[str]:
-        return real(log, listing, floor, now, retention_ms + safety_ms // 2, safety_ms)
+        return real(at, listing, floor, now, retention_ms + safety_ms // 2, safety_ms)
 
     return [mock.patch.object(cleanup_module, "_states_to_go", states_to_go)]
 

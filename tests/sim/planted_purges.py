@@ -18,6 +18,7 @@ from indextables.log.reachability import Hashes
 from indextables.log.snapshot import LogAtVersion
 from indextables.log.table_log import TableLog
 from indextables.table.maintain.purging.orphans import Ages, PurgePlan
+from indextables.table.progress import ProgressCounter
 from sim.planting import Patch, planted
 
 
@@ -33,8 +34,8 @@ def _young_splits() -> list[Patch]:
     """Splits that no version names are purged, however young they are."""
     real = orphans_module.list_splits
 
-    def list_splits(log: TableLog, columns: Iterable[str], before_ms: int) -> Any:
-        return real(log, columns, 10**15)
+    def list_splits(log: TableLog, columns: Iterable[str], before_ms: int, progress: ProgressCounter) -> Any:
+        return real(log, columns, 10**15, progress)
 
     return [mock.patch.object(orphans_module, "list_splits", list_splits)]
 
@@ -45,10 +46,10 @@ def _listed_after_the_log() -> list[Patch]:
     real = orphans_module.plan_purge
     read: dict[LogAtVersion, Hashes] = {}
 
-    def plan_purge(at: LogAtVersion, ages: Ages) -> PurgePlan:
+    def plan_purge(at: LogAtVersion, ages: Ages, progress: ProgressCounter, *, preview: bool = False) -> PurgePlan:
         read[at] = orphans_module.named_splits(at)
         with mock.patch.object(orphans_module, "named_splits", return_value=read[at]):
-            return real(at, ages)
+            return real(at, ages, progress, preview=preview)
 
     return [
         mock.patch.object(purge_module, "plan_purge", plan_purge),

@@ -130,7 +130,7 @@ def _states_aged_from_creation() -> list[Patch]:
         def bases(self) -> dict[int, list[ObjectMeta]]:
             return Shifted(super().bases)
 
-    def states_to_go(log: TableLog, listing: Listing, *more: int) -> list[str]:
-        return real(log, Misdated(listing.versions, listing.checkpoints, listing.parts, listing.states), *more)
+    def states_to_go(at: LogAtVersion, listing: Listing, *more: int) -> list[str]:
+        return real(at, Misdated(listing.versions, listing.checkpoints, listing.parts, listing.states), *more)
 
     return [mock.patch.object(cleanup_module, "_states_to_go", states_to_go)]

@@ -260,7 +260,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "states-never-go",
         "log/cleanup.py",
-        "    keys += _states_to_go(log, listing, floor, now, retention_ms, safety_ms)\n",
+        "    keys += _states_to_go(at, listing, floor, now, retention_ms, safety_ms)\n",
         "",
         tests(GARBAGE, "test_cleanup_old_state_dirs"),
     ),

@@ -29,7 +29,10 @@ from indextables.core.runtime.threads import Pool
 from indextables.log.json_checkpoint import write_checkpoint
 from indextables.log.open_snapshot import open_log
 from indextables.log.snapshot import LogAtVersion
+from indextables.log.state.checkpoint import checkpoint
 from indextables.log.table_log import TableLog
+from indextables.table.handle import TableHandle
+from indextables.table.maintain.fsck import fsck
 from indextables.table.maintain.purge import purge, purge_ages
 from indextables.table.progress import Progress
 from log.support import (
@@ -52,7 +55,7 @@ from log.support import (
     version_key,
 )
 from state.support import committed, entry, put_foreign_state, state_key, stated
-from table.purge_support import SHORT, add, old_table, purged, split, splits, upload
+from table.purge_support import RETENTION, SHORT, add, old_table, purged, split, splits, upload
 
 PROBE = f"{LOG}/_probe"
 
@@ -106,6 +109,29 @@ class TestOrphans:
         store.clock.advance(HOUR)
         purged(store, older_than=24)
         assert splits(store) == {"young"}
+
+    def test_a_dry_run_writes_nothing_where_it_may_not(self) -> None:
+        store = old_table(versions=12)
+        log = make_log(store)
+        checkpoint(LogAtVersion(log, open_log(log)), compact=True)
+        store.clock.advance(60 * DAY)
+
+        def put(key: str, data: bytes) -> None:
+            raise AccessDenied(f"{key} cannot be written")
+
+        locked = Hooked(store, put=put, create=put)
+        before = store.bytes()
+        table = Table(TableHandle(make_log(locked, RETENTION), open_log(make_log(locked))))
+        planned = table.purge(dry_run=True)
+        assert (planned.status, planned.orphaned_files_found) == ("dry_run", 3)
+        assert planned.transaction_logs_found > 0
+        assert table.optimize(dry_run=True).status == "dry_run"
+        assert table.truncate_time_travel(dry_run=True).versions_deleted > 0
+        assert store.bytes() == before
+        for verb in (table.purge, table.optimize, table.truncate_time_travel):
+            with pytest.raises(AccessDenied):
+                verb()
+        assert store.bytes() == before
 
     def test_only_the_stores_clock_counts(self) -> None:
         store = old_table(days=1)
@@ -300,6 +326,22 @@ class TestRefusals:
         key = next(key for key in store.objects if "/manifests/" in key)
         store.objects[key] = store.objects[split("o1")]
         self.nothing_deleted(store, CorruptLog, "manifest-")
+
+    @pytest.mark.filterwarnings("ignore:.*cannot be used:indextables.core.errors.LogWarning")
+    @pytest.mark.parametrize("damaged", ["/_manifest.avro", "/manifests/"])
+    def test_it_ends_where_the_table_was_repaired_and_stands_idle(self, damaged: str) -> None:
+        """A damaged state is among the newest of a table that nobody writes to, and goes all the same."""
+        store = self.with_states()
+        key = max(key for key in store.objects if damaged in key)
+        before = live(open_log(make_log(store)))
+        store.objects[key] = store.objects[split("o1")]
+        self.nothing_deleted(store, CorruptLog, "FSCK REPAIR")
+        assert "warning" in fsck(make_log(store), repair=True).column("severity").to_pylist()
+        self.nothing_deleted(store, CorruptLog, "goes by itself when it is past the retention of the log")
+        store.clock.advance(40 * DAY)
+        assert purged(store).orphaned_files_deleted > 0
+        assert key not in store.objects
+        assert live(open_log(make_log(store))) == before
 
     def test_a_manifest_that_is_gone(self) -> None:
         store = self.with_states()

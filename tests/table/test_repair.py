@@ -301,6 +301,56 @@ class TestOnDisk:
         table.append(some(6, 60))
         assert set(table.fsck().column("kind").to_pylist()) == {"split_orphaned"}, "sources of the merge"
 
+    def test_nobody_makes_a_table_between_the_two_moves(self, place: Path) -> None:
+        """A job that opens the table or makes it would put a log where the repaired one belongs."""
+        rows = rows_of(Table.open(place))
+        (place / version_key(3)).unlink()
+        for state in (place / LOG).glob("state-v*"):
+            shutil.rmtree(state)
+        first, second = Table.repair(place).message.partition("run: ")[2].split(" && ")
+        subprocess.run(first, shell=True, check=True)
+        for if_exists in ("open", "error"):
+            with pytest.raises(TableExists, match="a table is being repaired there; move the log that is to be used"):
+                Table.create(place, "id long", if_exists=if_exists)  # type: ignore[arg-type]
+        with pytest.raises(TableExists, match="being repaired"):
+            Table.open(Table.create(place.parent / "other", "id long").url).clone(place)
+        subprocess.run(second, shell=True, check=True)
+        assert rows_of(Table.open(place)) == rows
+
+    def test_the_second_move_never_goes_into_another_log(self, place: Path) -> None:
+        (place / version_key(2)).write_bytes(b"\x1f\x8b")
+        first, second = Table.repair(place).message.partition("run: ")[2].split(" && ")
+        subprocess.run(first, shell=True, check=True)
+        (place / LOG).mkdir()
+        (place / version_key(0)).write_text("another")
+        assert subprocess.run(second, shell=True, check=False, capture_output=True).returncode != 0
+        assert [path.name for path in (place / LOG).iterdir()] == ["00000000000000000000.json"]
+
+    @pytest.mark.parametrize("hidden", [".trash", "_old", "splits/.trash"])
+    def test_what_somebody_hid_is_not_taken_in(self, place: Path, hidden: str) -> None:
+        table = Table.open(place)
+        table.append(some(6, 600))
+        gone = table.files()["path"].to_pylist()[-1]
+        (place / hidden).mkdir(parents=True)
+        (place / gone).rename(place / hidden / Path(gone).name)
+        table.commit_files(removes=[gone])
+        rows = rows_of(Table.open(place))
+        assert not {row["path"] for row in table.fsck().to_pylist() if hidden in row["path"]}
+        shutil.rmtree(place / LOG)
+        Path(Table.repair(place).target_path).rename(place / LOG)
+        assert not {path for path in Table.open(place).files()["path"].to_pylist() if hidden in path}
+        assert len(rows_of(Table.open(place))) == len(rows)
+
+    @pytest.mark.parametrize("column", ["_transaction_log", "_transaction_log_repaired", "_d", ".d"])
+    def test_partition_columns_with_hidden_names(self, tmp_path: Path, column: str) -> None:
+        table = Table.create(
+            tmp_path / "h", pa.schema([("id", pa.int64()), (column, pa.string())]), partition_by=[column]
+        )
+        table.append(pa.table({"id": [1, 2], column: ["x", None]}))
+        shutil.rmtree(tmp_path / "h" / LOG)
+        Path(Table.repair(tmp_path / "h").target_path).rename(tmp_path / "h" / LOG)
+        assert sorted(Table.open(tmp_path / "h").scan().read_all()["id"].to_pylist()) == [1, 2]
+
     def test_a_log_that_is_gone_needs_one_move(self, place: Path) -> None:
         rows = rows_of(Table.open(place))
         shutil.rmtree(place / LOG)
@@ -341,7 +391,7 @@ class TestOnDisk:
     def test_elsewhere(self, place: Path, tmp_path: Path) -> None:
         answer = Table.repair(place, tmp_path / "new")
         assert answer.target_path == str(tmp_path / "new")
-        assert f"mv {tmp_path / 'new'} {place / LOG}" in answer.message
+        assert f"mv -T {tmp_path / 'new'} {place / LOG}" in answer.message
         assert sorted(path.name for path in place.iterdir() if path.name.startswith("_")) == [LOG]
 
 

@@ -146,6 +146,27 @@ def test_a_table_is_deleted_and_nothing_else(table: Table) -> None:
     assert not Path(table.url).exists()
 
 
+def test_tables_inside_and_hidden_splits_stay(table: Table) -> None:
+    root = Path(table.url)
+    inner = Table.create(root / "sub", NEW)
+    inner.append(pa.table({"id": [7], "day": ["a"]}))
+    hidden = root / ".trash" / "mine.split"
+    hidden.parent.mkdir()
+    hidden.write_text("mine")
+    drop_table(open_log(table.url))
+    assert sorted(path.name for path in root.iterdir()) == [".trash", "sub"]
+    assert hidden.read_text() == "mine"
+    assert Table.open(inner.url).scan().read_all().column("id").to_pylist() == [7]
+
+
+@pytest.mark.parametrize("column", ["_day", ".day"])
+def test_splits_of_partition_columns_with_hidden_names_go(tmp_path: Path, column: str) -> None:
+    made = Table.create(tmp_path / "t", pa.schema([("id", pa.int64()), (column, pa.string())]), partition_by=[column])
+    made.append(pa.table({"id": [1, 2], column: ["a", None]}))
+    drop_table(open_log(made.url))
+    assert not (tmp_path / "t").exists()
+
+
 def test_rows_have_the_columns_that_were_promised(table: Table) -> None:
     table.overwrite(pa.table({"id": [7], "day": ["a"]}))
     handle = open_table(table.url)

@@ -193,13 +193,13 @@ class TestColumns:
 OPTIONS = {"cache.disk.enabled": False, "checkpoint.enabled": False}
 
 
-def in_memory() -> MemoryStore:
-    """The table of the fixture, in a store that can be listened to."""
+def in_memory(*, one_day: bool = False) -> MemoryStore:
+    """The table of the fixture, in a store that can be listened to. With `one_day` all of its files lie in one partition."""
     store = MemoryStore()
     log = make_log(store, OPTIONS)
     table = Table(TableHandle(log, create_table(log, SCHEMA, ["day"])))
     table.append(some(1, 2))
-    table.append(some(3, day="b"))
+    table.append(some(3, day="a" if one_day else "b"))
     table.overwrite(some(9))
     return store
 
@@ -272,6 +272,46 @@ class TestTargetThatGoes:
         with pytest.raises(VersionNotFound, match="others have replaced what came back"):
             opened(after_version(store, 4, then)).restore(version=2)
         assert ids(opened(store)) == [77]
+
+    def test_a_partition_that_others_empty_meanwhile_stays_empty(self) -> None:
+        store = in_memory()
+
+        def then() -> None:
+            lose_target(store)
+            opened(store).drop_partitions("day = 'a'")
+
+        with pytest.raises(
+            VersionNotFound, match=r"0 of 1 files that the restore removed are back; .* is in version 3: restore"
+        ):
+            opened(after_version(store, 4, then)).restore(version=2)
+        assert ids(opened(store)) == []
+
+    def test_a_file_that_others_remove_meanwhile_loses_no_other_rows(self) -> None:
+        store = in_memory(one_day=True)
+
+        def then() -> None:
+            lose_target(store)
+            table = opened(store)
+            table.commit_files(removes=[table.files()["path"].to_pylist()[0]])
+
+        with pytest.raises(
+            VersionNotFound, match="keeps what others wrote since; all that the restore removed is back"
+        ):
+            opened(after_version(store, 4, then)).restore(version=2)
+        assert ids(opened(store)) == [9]
+
+    def test_after_a_merge_meanwhile_it_says_where_the_rows_are(self) -> None:
+        store = in_memory(one_day=True)
+
+        def then() -> None:
+            lose_target(store)
+            assert opened(store).merge_splits().results
+
+        with pytest.raises(
+            VersionNotFound, match=r"what the restore removed is in version 3: restore that one to have it again$"
+        ):
+            opened(after_version(store, 4, then)).restore(version=2)
+        assert ids(opened(store)) == [1, 2, 3]
 
     def test_nothing_of_it_is_remembered(self) -> None:
         """The process has read the target before, and asks the store all the same."""

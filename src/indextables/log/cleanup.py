@@ -27,7 +27,7 @@ from indextables.core.metrics import METRICS
 from indextables.log.json_checkpoint import NotThisTable, load_checkpoint
 from indextables.log.listing import Listing, list_states, list_versions
 from indextables.log.log_paths import LOG_DIR, PROBE, checkpoint_key, version_key
-from indextables.log.reachability import has_all_manifests
+from indextables.log.reachability import has_all_manifests, read_whole
 from indextables.log.snapshot import LogAtVersion
 from indextables.log.state.read import decode_state
 from indextables.log.table_log import TableLog
@@ -63,19 +63,26 @@ class CleanupReport:
 @METRICS.measured("cleanup", objects_deleted=lambda report: 0 if report.dry_run else len(report.deleted))
 def clean_up(at: LogAtVersion, *, dry_run: bool | None = None, retention_ms: int | None = None) -> CleanupReport:
     """Delete what the rules allow. `dry_run` overrules `cleanup.dryRun`, `retention_ms` overrules `logRetention.duration`."""
-    return plan_and_delete(
-        at, lambda patient: make_plan(at, patient=patient, retention_ms=retention_ms), dry_run=dry_run
-    )
+    preview = is_preview(at.log, dry_run)
+
+    def plan_once(patient: bool) -> Plan:
+        return make_plan(at, patient=patient, retention_ms=retention_ms, preview=preview)
+
+    return plan_and_delete(at, plan_once, dry_run=preview)
 
 
-def plan_and_delete(at: LogAtVersion, plan_once: Callable[[bool], Plan], *, dry_run: bool | None) -> CleanupReport:
+def is_preview(log: TableLog, dry_run: bool | None) -> bool:
+    """Whether nothing may be deleted: what the caller says, else the option `cleanup.dryRun`."""
+    return log.options[opt.CLEANUP_DRY_RUN] if dry_run is None else dry_run
+
+
+def plan_and_delete(at: LogAtVersion, plan_once: Callable[[bool], Plan], *, dry_run: bool) -> CleanupReport:
     """Plan and delete, and plan again while listed objects vanish or the plan grows too old, a few times.
 
     `plan_once(patient)` raises ObjectNotFound where something vanished; `patient` is False when it is asked for the last time.
     """
     log = at.log
-    preview = log.options[opt.CLEANUP_DRY_RUN] if dry_run is None else dry_run
-    report = CleanupReport(preview)
+    report = CleanupReport(dry_run)
     for rounds_left in reversed(range(_ROUNDS)):
         planned = log.clock.boot()
         try:
@@ -85,7 +92,7 @@ def plan_and_delete(at: LogAtVersion, plan_once: Callable[[bool], Plan], *, dry_
             continue
         report.floor = plan.floor
         report.stopped = plan.stopped
-        if preview:
+        if dry_run:
             report.deleted = plan.keys
             return report
         if plan.swept_before_ms is not None:
@@ -108,13 +115,15 @@ class Plan:
     """Temporary files that killed writers left behind go, where they are older than this."""
 
 
-def make_plan(at: LogAtVersion, *, patient: bool = False, retention_ms: int | None = None) -> Plan:
+def make_plan(
+    at: LogAtVersion, *, patient: bool = False, retention_ms: int | None = None, preview: bool = False
+) -> Plan:
     """List the log and decide what may go. Without `retention_ms`, the retention is the options'.
 
     With `patient` it raises ObjectNotFound when something vanishes meanwhile: plan again. Otherwise what is gone is gone.
     """
     log, snapshot = at.log, at.snapshot
-    now = store_time(log)
+    now = store_time(log, preview=preview)
     listing = list_versions(log.store, 0)
     listing.states = list_states(log.store, 0)
     zero = log.head(version_key(0))
@@ -131,13 +140,22 @@ def make_plan(at: LogAtVersion, *, patient: bool = False, retention_ms: int | No
         return Plan([], stopped="no usable state is old enough to replace version files")
     safety_ms = int(snapshot.safety_age_seconds * 1000)
     keys = _versions_to_go(listing, floor, now, safety_ms)
-    keys += _states_to_go(log, listing, floor, now, retention_ms, safety_ms)
+    keys += _states_to_go(at, listing, floor, now, retention_ms, safety_ms)
     return Plan(keys, floor, swept_before_ms=now - safety_ms)
 
 
-def store_time(log: TableLog) -> int:
-    """What time it is at the store."""
-    log.store.put(PROBE, b"clean-up asks what time it is here\n")
+def store_time(log: TableLog, *, preview: bool = False) -> int:
+    """What time it is at the store.
+
+    A preview deletes nothing: where it may not write a probe, the time of this machine is good enough for it.
+    """
+    try:
+        log.store.put(PROBE, b"clean-up asks what time it is here\n")
+    except StorageError as refused:
+        if not preview:
+            raise
+        logger.info("table %s: previewed by the time of this machine: %s", log.url, refused)
+        return log.clock.wall_ms()
     return log.store.head(PROBE).last_modified_ms
 
 
@@ -185,6 +203,21 @@ def _usable(at: LogAtVersion, version: int, key: str, *, patient: bool) -> bool:
     return has_all_manifests(log, state)
 
 
+def _is_whole(at: LogAtVersion, version: int, meta: ObjectMeta) -> bool:
+    """Whether a state is usable, and its manifests can be read, too."""
+    if not _usable(at, version, meta.key, patient=False):
+        return False
+    try:
+        if meta.key != checkpoint_key(version):
+            read_whole(at.log, version, meta)
+    except LogReadTimeout:
+        raise
+    except (LogError, ObjectNotFound) as error:
+        logger.warning("table %s: state %d is not kept: %s", at.log.url, version, error)
+        return False
+    return True
+
+
 def _versions_to_go(listing: Listing, floor: int, now: int, safety_ms: int) -> list[str]:
     protected = {0, listing.newest_version, max(listing.bases)}
     return [
@@ -195,10 +228,14 @@ def _versions_to_go(listing: Listing, floor: int, now: int, safety_ms: int) -> l
 
 
 def _states_to_go(
-    log: TableLog, listing: Listing, floor: int, now: int, retention_ms: int, safety_ms: int
+    at: LogAtVersion, listing: Listing, floor: int, now: int, retention_ms: int, safety_ms: int
 ) -> list[str]:
-    """A checkpoint goes before its parts, so that one that is there is whole; then parts that belong to none."""
-    bases = listing.bases
+    """A checkpoint goes before its parts, so that one that is there is whole; then parts that belong to none.
+
+    The newest few stay (`state.retention.versions`), but not those that cannot be used: they are of no use to any reader, and
+    a purge deletes no split while one of them is there.
+    """
+    log, bases = at.log, listing.bases
     versions = sorted(bases)
     moment = now - retention_ms + safety_ms // 2
     margin = max((number for number, meta in listing.versions.items() if meta.last_modified_ms <= moment), default=None)
@@ -207,10 +244,13 @@ def _states_to_go(
     keep_ms = max(safety_ms, opt.state_retention_ms(log.options))
     keys: list[str] = []
     for index, number in enumerate(versions[:-1]):
-        if number == floor or (floor < number <= thin_above) or index >= len(versions) - 1 - kept:
+        if number == floor or (floor < number <= thin_above):
             continue
         succeeded = min(meta.last_modified_ms for meta in bases[versions[index + 1]])
-        if now - succeeded >= keep_ms:
+        is_among_newest = index >= len(versions) - 1 - kept
+        if now - succeeded < keep_ms:
+            continue
+        if not is_among_newest or not any(_is_whole(at, number, meta) for meta in bases[number]):
             keys += [meta.key for meta in bases[number]]
             keys += _old_keys(listing.parts.get(number, ()), now, safety_ms)
     for number, parts in listing.parts.items():

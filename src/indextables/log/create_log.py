@@ -12,7 +12,7 @@ from indextables.log.actions import Actions, CommitInfo, MetadataAction
 from indextables.log.codec import encode_actions, pack
 from indextables.log.commit import ENGINE, has_txn_id
 from indextables.log.listing import list_states, list_versions
-from indextables.log.log_paths import LOG_DIR, version_key
+from indextables.log.log_paths import LOG_DIR, MOVED_LOGS, version_key
 from indextables.log.open_snapshot import open_log
 from indextables.log.protocol import NEW_TABLE_PROTOCOL
 from indextables.log.put_once import Absent, Refused, Theirs, Unknown, Won, commit_back_off, create_and_read_back
@@ -65,7 +65,8 @@ def create_log(
 def check_no_table(log: TableLog) -> None:
     """Raise TableExists where there is a table, or what is left of one.
 
-    Version 0 may be gone from a table that another implementation cleaned up: such a table must not be created over.
+    Version 0 may be gone from a table that another implementation cleaned up: such a table must not be created over. Nor must
+    one whose log a repair is moving out of the way: the repaired log would find another one in its place.
     """
     listing = list_versions(log.store, 0)
     listing.states = list_states(log.store, 0)
@@ -78,6 +79,14 @@ def check_no_table(log: TableLog) -> None:
             f"{log.url}/{LOG_DIR} first",
             url=log.url,
         )
+    for found in log.store.list(f"{LOG_DIR}_"):
+        if found.key.startswith(MOVED_LOGS):
+            name = found.key.partition("/")[0]
+            raise TableExists(
+                f"{log.url} has no log in place, but {name}: a table is being repaired there; move the log that is to be used to "
+                f"{log.url}/{LOG_DIR}, or remove {log.url}/{name} first",
+                url=log.url,
+            )
 
 
 def _put_version_zero(log: TableLog, body: bytes, txn_id: str) -> None:

@@ -13,6 +13,11 @@ LOG_DIR = "_transaction_log"
 POINTER = f"{LOG_DIR}/_last_checkpoint"
 PROBE = f"{LOG_DIR}/_probe"
 """Written by clean-up to learn the store's time."""
+REPAIRED = f"{LOG_DIR}_repaired"
+"""How the names of logs begin that a repair wrote beside a table's log. They may name splits that the table's log does not."""
+DAMAGED = f"{LOG_DIR}_damaged"
+"""How the names of logs begin that a repair's commands move aside."""
+MOVED_LOGS = (DAMAGED, REPAIRED)
 VERSIONS_PREFIX = f"{LOG_DIR}/0"
 STATES_PREFIX = f"{LOG_DIR}/state-v"
 
@@ -72,6 +77,15 @@ def parse_state_key(key: str) -> int | None:
     """The version of a state manifest's key; None for anything else below a state directory."""
     match = _STATE.fullmatch(key.removeprefix(f"{LOG_DIR}/"))
     return int(match.group(1)) if match else None
+
+
+def is_hidden(key: str) -> bool:
+    """Whether a data file was put away by somebody: a directory of its key, or its name, begins with `_` or `.`.
+
+    Directories of partition columns, whose names have a `=`, are not hidden.
+    """
+    *directories, name = key.split("/")
+    return name[0] in "_." or any(part[0] in "_." and "=" not in part for part in directories)
 
 
 def inner_table(key: str) -> str | None:

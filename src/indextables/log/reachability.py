@@ -198,6 +198,16 @@ def read_states(log: TableLog, states: Sequence[StateObject]) -> Iterator[State]
         yield from log.side_by_side([partial(_read_state, log, *each) for each in states[start : start + _AT_ONCE]])
 
 
+def read_whole(log: TableLog, version: int, meta: ObjectMeta) -> None:
+    """Read a state and all manifests that it names. Raises CorruptLog, or ObjectNotFound where a manifest is gone."""
+    items = _read_state(log, version, meta).manifests
+    log.side_by_side([partial(keys_in_manifest, log, version, item, True, _nothing) for item in items])
+
+
+def _nothing(keys: Iterable[str]) -> None:
+    """Keep none of the keys."""
+
+
 def keys_in_manifest(log: TableLog, version: int, item: ManifestItem, ours: bool, digest: Digest[T]) -> T:
     """What `digest` makes of the keys that a manifest names, those that a tombstone hides too.
 

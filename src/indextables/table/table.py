@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from indextables.core.errors import OptionError, TableExists
+from indextables.core.errors import OptionError, TableExists, TableNotFound
 from indextables.core.metrics import METRICS
 from indextables.log.actions import AddAction
 from indextables.log.history import open_at
@@ -56,10 +56,14 @@ class Table(Questions, Feed, Upkeep):
         log = open_log(url, options)
         try:
             return cls(TableHandle(log, create_table(log, schema, partition_by)))
-        except TableExists:
+        except TableExists as exists:
             if if_exists == "error":
                 raise
-        return cls(TableHandle(log, open_at(log)))
+            there = exists
+        try:
+            return cls(TableHandle(log, open_at(log)))
+        except TableNotFound:
+            raise there from None  # what is there is no table yet, or no more
 
     @classmethod
     @METRICS.measured("open")
@@ -104,13 +108,17 @@ class Table(Questions, Feed, Upkeep):
         operation: str = "WRITE",
         data_change: bool = True,
         if_version: int | None = None,
+        check_files: bool = False,
+        uploaded_hours_ago: float | None = None,
     ) -> Commit:
-        """Commit data files that are in place already: the low-level verb, for engines.
+        """Commit data files that are in place already, under names that are new: the low-level verb, for engines.
 
         `removes` are paths of live files. `properties` are set, or dropped where the value is None. `txn` is `(app, batch)`
         of an exactly-once writer: a batch that is in the table already is not written again. `data_change=False` says that
-        rows were only rearranged. `if_version` is as for `append`. Raises MetadataChanged, FilesChanged, TooManyConflicts,
-        CommitOutcomeUnknown.
+        rows were only rearranged. `if_version` is as for `append`. A purge may take a file for an orphan that was uploaded a
+        safety age ago: `uploaded_hours_ago` says when the first upload began, and `check_files` asks the store for every file of
+        `adds`. Then a missing file is CommitError, and one older than half the safety age UploadTooOld: copy it to a new name.
+        Raises also MetadataChanged, FilesChanged, TooManyConflicts, CommitOutcomeUnknown.
         """
         done = commit_files(
             self._newest(),
@@ -121,6 +129,8 @@ class Table(Questions, Feed, Upkeep):
             operation=operation,
             data_change=data_change,
             if_version=if_version,
+            check_files=check_files,
+            uploaded_hours_ago=uploaded_hours_ago,
         )
         return self._moved_to(done)
 

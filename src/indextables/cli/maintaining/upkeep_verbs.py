@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from indextables.cli.answers import Facts, Rows
 from indextables.cli.errors import UsageError, spoken
 from indextables.cli.maintaining.confirm import confirm
 from indextables.cli.stop import STOP
 from indextables.cli.targets import Target
-from indextables.core.errors import IndexTablesError
+from indextables.core.errors import CorruptLog, IndexTablesError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,20 +24,19 @@ def drop(target: Target, renderer: Renderer, *, yes: bool) -> Facts:
     """Delete a table for good."""
     from indextables.table.loading import described, drop_table_at
 
-    table = target.open()
-    facts = described(table).values
-    what = f"{facts['url']}, {facts['rows']:,} rows in {facts['files']:,} files"
+    facts: dict[str, Any]
+    try:
+        facts = described(target.open()).values
+        what = f"{facts['url']}, {facts['rows']:,} rows in {facts['files']:,} files"
+    except CorruptLog:  # what a drop that was killed leaves, or a log that was damaged otherwise
+        facts = {"url": target.url, "rows": None, "files": None, "bytes": None}
+        what = f"{target.url}, whose log cannot be read"
+    url = facts["url"]
     if not confirm(renderer.screen, f"drop {what}? It cannot be brought back.", yes=yes):
-        return Facts({"url": table.url, "dropped": False}, {}, f"{table.url} stays as it is")
+        return Facts({"url": url, "dropped": False}, {}, f"{url} stays as it is")
     STOP.check()
     drop_table_at(target.url, target.options)
-    values = {
-        "url": table.url,
-        "dropped": True,
-        "rows": facts["rows"],
-        "files": facts["files"],
-        "bytes": facts["bytes"],
-    }
+    values = {"url": url, "dropped": True, "rows": facts["rows"], "files": facts["files"], "bytes": facts["bytes"]}
     return Facts(values, {}, f"dropped {what}")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Container
 
 from indextables.core import options as opt
 from indextables.core.errors import LogError
-from indextables.log.cleanup import CleanupReport, Plan, plan_and_delete, store_time
+from indextables.log.cleanup import CleanupReport, Plan, is_preview, plan_and_delete, store_time
 from indextables.log.log_paths import LOG_DIR, STATES_PREFIX, parse_state_key, version_key
 from indextables.log.reachability import StateObject, reachable_manifests
 from indextables.log.snapshot import HOUR_MS, LogAtVersion
@@ -25,12 +25,13 @@ _MANIFESTS_PREFIX = f"{LOG_DIR}/manifests/"
 
 def collect_manifests(at: LogAtVersion, *, dry_run: bool | None = None, without: Container[str] = ()) -> CleanupReport:
     """Delete the manifests that may go. `dry_run` overrules `cleanup.dryRun`. States in `without` count as gone already."""
-    return plan_and_delete(at, lambda _patient: _plan(at, without), dry_run=dry_run)
+    preview = is_preview(at.log, dry_run)
+    return plan_and_delete(at, lambda _patient: _plan(at, without, preview=preview), dry_run=preview)
 
 
-def _plan(at: LogAtVersion, without: Container[str] = ()) -> Plan:
+def _plan(at: LogAtVersion, without: Container[str], *, preview: bool) -> Plan:
     log, snapshot = at.log, at.snapshot
-    now = store_time(log)
+    now = store_time(log, preview=preview)
     manifests, states = _list(log)
     states = [(version, meta) for version, meta in states if meta.key not in without]
     zero = log.head(version_key(0))

@@ -108,7 +108,7 @@ def _data(checked: CheckedLog, there: Mapping[str, int] | None, progress: Watche
     yield from _splits(checked.remains.log, snapshot, snapshot.files, progress)
     live = set(snapshot.files.column("path").to_pylist())
     if there is not None:
-        yield from check_places(checked.remains, there, live)
+        yield from check_places(checked.remains, there, live, snapshot.metadata.partition_columns)
     yield from _skips(snapshot, live)
 
 

@@ -100,7 +100,7 @@ def purge(at: LogAtVersion, ages: Ages, *, dry_run: bool = False, progress: Watc
     newest = open_log(at.log)
     check_same_table(at.snapshot, newest)
     at = LogAtVersion(at.log, newest)
-    work = _Work(at, ages, plan_purge(at, ages, counter))
+    work = _Work(at, ages, plan_purge(at, ages, counter, preview=dry_run))
     if not dry_run:
         work.delete(counter)
     purged = work.result(dry_run, round((clock.boot() - began) * 1000))

@@ -21,7 +21,7 @@ from indextables.core.metrics import METRICS
 from indextables.core.options import Options
 from indextables.log.check.check_log import check_log
 from indextables.log.json_checkpoint import useful_skips, with_registry
-from indextables.log.log_paths import LOG_DIR
+from indextables.log.log_paths import DAMAGED, LOG_DIR, REPAIRED
 from indextables.log.protocol import NEW_TABLE_PROTOCOL
 from indextables.log.rebuild.log_elsewhere import LogElsewhere
 from indextables.log.rebuild.new_log import NewLog, refuse_objects, write_log
@@ -81,7 +81,7 @@ def repair(
     checked = options if isinstance(options, Options) else Options(options)
     source = place_of(source_log, checked)
     log = source.open()
-    target = source.table + f"/{LOG_DIR}_repaired_{_stamp(log.clock.wall_ms())}"
+    target = source.table + f"/{REPAIRED}_{_stamp(log.clock.wall_ms())}"
     if target_log is not None:
         target = resolve(target_log, checked).url
     if target == source.log or target.startswith(f"{source.log}/"):
@@ -172,7 +172,7 @@ def _message(source: TableLog, target: str, found: Salvaged, doubts: Iterable[st
     said += doubts
     stamp = _stamp(source.clock.wall_ms())
     place = f"{source.url}/{LOG_DIR}"
-    moves = [(place, f"{source.url}/{LOG_DIR}_damaged_{stamp}")] if had_log else []
+    moves = [(place, f"{source.url}/{DAMAGED}_{stamp}")] if had_log else []
     commands = [_move(*move) for move in [*moves, (target, place)] if move[0] != move[1]]
     if not commands:
         return "; ".join(said)
@@ -182,7 +182,7 @@ def _message(source: TableLog, target: str, found: Salvaged, doubts: Iterable[st
 def _move(old: str, new: str) -> str:
     """The command that moves a log, quoted for a shell."""
     if "://" not in old and "://" not in new:
-        return f"mv {quote(old)} {quote(new)}"
+        return f"mv -T {quote(old)} {quote(new)}"  # -T: never into a log that somebody made there meanwhile
     if old.startswith("s3://") and new.startswith("s3://"):
         return f"aws s3 mv --recursive {quote(old)} {quote(new)}"
     if old.startswith("gs://") and new.startswith("gs://"):

@@ -3,6 +3,7 @@
 append.py            more rows
 overwrite.py         new rows in place of others
 commit_files.py      files that exist already, removals and properties
+arrived_files.py     whether files that others wrote are there, and young enough to be committed
 create.py            a new table without rows
 create_with_rows.py  a new table together with its first rows
 clone.py             a full copy of a version at another place

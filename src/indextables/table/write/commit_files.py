@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -14,10 +15,11 @@ from indextables.core.options.bag import resolve
 from indextables.log.actions import SCHEMA_KEY, AddAction, TxnAction
 from indextables.log.bound_limits import StatsLimits
 from indextables.log.commit import Committed, commit
-from indextables.log.conflicts import Change, MetadataUpdate
+from indextables.log.conflicts import Change, MetadataUpdate, check_change
 from indextables.storage.object_keys import inside_root
 from indextables.table.handle import TableHandle
 from indextables.table.open_table import at_read_version
+from indextables.table.write.arrived_files import NOTHING_SAID, arrived, vouched_for
 from indextables.table.write.usable_options import check_usable
 
 Txn = TxnAction | tuple[str, int]
@@ -34,14 +36,18 @@ def commit_files(
     operation: str,
     data_change: bool,
     if_version: int | None = None,
+    check_files: bool = False,
+    uploaded_hours_ago: float | None = None,
 ) -> Committed:
     """Commit files that are in place already, removals, properties, and how far an exactly-once writer has come.
 
-    With `if_version` the table must have the rows of that version when the commit is made, or FilesChanged is raised.
+    With `if_version` the table must have the rows of that version when the commit is made, or FilesChanged is raised. With
+    `check_files` the store is asked for every file that is added.
     """
     if if_version is not None:
         handle = at_read_version(handle, if_version)
     limits = handle.stats_limits
+    said = NOTHING_SAID if uploaded_hours_ago is None else vouched_for(handle, uploaded_hours_ago)
     change = Change(
         adds=tuple(_checked(add, limits, handle) for add in _listed("adds", adds)),
         removes=_paths(removes),
@@ -51,7 +57,33 @@ def commit_files(
         computed_from_all=if_version is not None,
     )
     parameters = {"properties": ",".join(sorted(properties))} if properties else {}
-    return commit(handle, change, operation=operation, parameters=parameters)
+    check_change(change)
+    try:
+        files = arrived(handle, change.adds) if check_files else said
+    except CommitError:
+        seen = _written_before(handle, change.txn)
+        if seen is None:
+            raise
+        return seen
+    return commit(
+        handle,
+        replace(change, needs=files.live),
+        operation=operation,
+        parameters=parameters,
+        uploads_began=files.began if change.adds else None,
+    )
+
+
+def _written_before(handle: TableHandle, txn: TxnAction | None) -> Committed | None:
+    """The answer to a batch that is in the table already, whose files may be gone or old by now."""
+    if txn is None:
+        return None
+    newest = handle.refreshed().snapshot
+    latest = newest.latest_txn(txn.app_id)
+    if latest is None or latest.version < txn.version:
+        return None
+    reason = f"batch {txn.version} of {txn.app_id} is in the table already"
+    return Committed(newest, handle.log.clock.uuid(), written=False, reason=reason, metrics={})
 
 
 def _checked(add: AddAction, limits: StatsLimits, handle: TableHandle) -> AddAction:

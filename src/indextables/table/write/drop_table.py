@@ -3,7 +3,8 @@
     older states ─▶ version 0 ─▶ the state readers stand on ─▶ splits ─▶ the rest of the log
     └── the newest version, whole ──┘  └── no table: opening is an error, creating is refused ──┘
 
-Each step is one delete call, because a store may carry out the keys of one call in any order. Other files at the place stay.
+Each step is one delete call, because a store may carry out the keys of one call in any order. Other files at the place stay: those of
+tables inside the table's directory, and what lies in hidden directories, as a purge leaves them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 
 from indextables.core.errors import CorruptLog, StorageError, TableReplaced
 from indextables.core.metrics import METRICS
-from indextables.log.log_paths import LOG_DIR, parse_log_key, parse_state_key, version_key
+from indextables.log.log_paths import LOG_DIR, inner_table, is_hidden, parse_log_key, parse_state_key, version_key
 from indextables.log.open_snapshot import open_log
 from indextables.log.table_log import TableLog
 from indextables.storage.local import local_store
@@ -68,7 +69,8 @@ def _steps(keys: Collection[str], base: int | None) -> list[list[str]]:
     newest = max(numbers.values(), default=None) if base is None else base
     others = [key for key, number in numbers.items() if number != newest]
     last = [key for key, number in numbers.items() if number == newest]
-    splits = [key for key in keys if key.endswith(SPLIT_SUFFIX) and not key.startswith(f"{LOG_DIR}/")]
+    of_others = tuple({place for key in keys if (place := inner_table(key)) is not None})
+    splits = [key for key in keys if key.endswith(SPLIT_SUFFIX) and not is_hidden(key) and not key.startswith(of_others)]
     zero = [key for key in of_log if key == _VERSION_ZERO]
     names = [key for key in of_log if _is_version(key) and key != _VERSION_ZERO]
     rest = [key for key in of_log if key not in numbers and not _is_version(key)]
@@ -91,7 +93,9 @@ def _is_version(key: str) -> bool:
 def _delete(log: TableLog, keys: list[str]) -> None:
     failed = log.store.delete(keys) if keys else {}
     for key, error in failed.items():
-        raise StorageError(f"table {log.url} is not deleted: {len(failed)} objects stay, the first is {key}: {error}")
+        raise StorageError(
+            f"table {log.url} is deleted in part: {len(failed)} objects stay, the first is {key}: {error}; drop the table again"
+        )
 
 
 def _remove_directories(root: Path, keys: list[str]) -> None:

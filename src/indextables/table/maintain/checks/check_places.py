@@ -7,36 +7,45 @@ from typing import Final
 
 from indextables.log.check.findings import Finding, warning
 from indextables.log.check.remains import Remains
-from indextables.log.log_paths import LOG_DIR, inner_table
+from indextables.log.log_paths import inner_table, is_hidden
 from indextables.log.table_log import TableLog
 from indextables.storage.local import list_temporaries
 from indextables.storage.object_keys import inside_root
+from indextables.table.build.uploads import partition_name
+from indextables.table.maintain.purging.data_files import is_visible
 
 SPLIT: Final = ".split"
 """What the names of data files end with."""
 
 
 def list_splits(log: TableLog) -> dict[str, int]:
-    """Keys and sizes of all data files at a table's place, those that nothing names included, without those of inner tables."""
+    """Keys and sizes of all data files at a table's place, those that nothing names included, without those of inner tables.
+
+    Nobody may know the partition columns yet, so a hidden directory is one whose name begins with `_` or `.` and has no `=`.
+    """
     splits: dict[str, int] = {}
     inner: set[str] = set()
     for meta in log.store.list(""):
         place = inner_table(meta.key)
         if place is not None:
             inner.add(place)
-        elif meta.key.endswith(SPLIT) and not meta.key.startswith(LOG_DIR):
+        elif meta.key.endswith(SPLIT) and not is_hidden(meta.key):
             splits[meta.key] = meta.size
     outside = tuple(inner)
     return {key: size for key, size in splits.items() if not key.startswith(outside)} if outside else splits
 
 
-def check_places(remains: Remains, there: Iterable[str], live: Iterable[str]) -> Iterator[Finding]:
+def check_places(
+    remains: Remains, there: Iterable[str], live: Iterable[str], partition_columns: Iterable[str]
+) -> Iterator[Finding]:
     """Compare the data files that are there with those that the log names. `there` was listed before the log was read."""
     log = remains.log
     wanted = {inside_root(log.url, path) for path in live}
     named = {inside_root(log.url, path) for path in remains.named_paths()} | wanted
     found = set(there)
-    for key in sorted(found - named):
+    own = tuple(partition_name(column) for column in partition_columns)
+    orphans = sorted(key for key in found - named if is_visible(key, own))
+    for key in orphans:
         message = (
             f"nothing that can be read of the log names {key}; a write that is going on may, else purge removes it"
         )

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from indextables.log.log_paths import LOG_DIR, inner_table
+from indextables.log.log_paths import LOG_DIR, REPAIRED, inner_table
 from indextables.log.reachability import Hashes, hashes
 from indextables.log.table_log import TableLog
 from indextables.storage.local import local_store
@@ -28,8 +28,6 @@ from indextables.table.progress import ProgressCounter
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
-REPAIRED: Final = f"{LOG_DIR}_repaired"
-"""How the names of logs begin that a repair wrote beside a table's log. They may name splits that the table's log does not."""
 _CHUNK: Final = 10_000
 """Keys that are packed together: few enough that their Python texts take little memory, many enough to be compressed well."""
 _TOLD_EVERY: Final = 1_000

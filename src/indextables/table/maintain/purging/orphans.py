@@ -56,14 +56,16 @@ class PurgePlan:
     temporaries: tuple[ObjectMeta, ...]
 
 
-def plan_purge(at: LogAtVersion, ages: Ages, progress: ProgressCounter) -> PurgePlan:
+def plan_purge(at: LogAtVersion, ages: Ages, progress: ProgressCounter, *, preview: bool = False) -> PurgePlan:
     """Look for what may go, and delete nothing. Progress is how many objects were listed.
+
+    With `preview` nothing will be deleted, and nothing must be written.
 
     Raises ForeignTable, VersionGap, and CorruptLog where a log object cannot be read: it might name any split.
     """
     log, snapshot = at.log, at.snapshot
     _require_purgeable(at)
-    now = store_time(log)
+    now = store_time(log, preview=preview)
     safety_ms = int(snapshot.safety_age_seconds * 1000)
     columns = snapshot.metadata.partition_columns
     before_ms = now - max(safety_ms, round(ages.split_hours * HOUR_MS)) + 1
