@@ -167,7 +167,7 @@ class ForeignTable(LogError):
 
 
 class ChangesGone(LogError):
-    """The version files that the changes would be read from were cleaned up."""
+    """The version files or data files that the changes would be read from are gone."""
 
 
 class SplitError(IndexTablesError):

@@ -5,7 +5,6 @@
 
 table.py                `Table`: what callers use, and the methods that change rows
 table_questions.py      the methods of `Table` that ask
-table_feed.py           the methods of `Table` that tell which rows changed
 upkeep.py               the methods of `Table` that keep a table fast and small
 at_version.py           where a `Table` stands, and how it moves
 handle.py               `TableHandle`: the log and the snapshot that every verb takes

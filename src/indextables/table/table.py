@@ -13,11 +13,11 @@ from indextables.core.metrics import METRICS
 from indextables.log.actions import AddAction
 from indextables.log.history import open_at
 from indextables.table.arguments import Moment
+from indextables.table.changes.table_feed import Feed
 from indextables.table.handle import TableHandle
 from indextables.table.open_log import open_log
 from indextables.table.open_table import open_older, open_table
 from indextables.table.progress import Watcher
-from indextables.table.table_feed import Feed
 from indextables.table.table_questions import Questions
 from indextables.table.upkeep import Upkeep
 from indextables.table.write.commit_files import Txn, commit_files

@@ -169,7 +169,6 @@ def run(source: st.DataObject) -> None:
     rows = rows_by_version(table)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(change_rows, "CHUNK_ROWS", source.draw(st.sampled_from([1, 3, 1 << 20]), label="chunk"))
-        patch.setattr(change_rows, "_FEW", source.draw(st.sampled_from([1, 8]), label="few"))
         feed = check(table, -1, table.version, rows)
         check_tasks(table, -1, feed)
         until = source.draw(st.integers(0, table.version), label="until")

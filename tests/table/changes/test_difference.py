@@ -108,7 +108,7 @@ def test_columns_do_not_run_into_each_other() -> None:
     kinds = [("a", pa.string()), ("b", pa.string())]
     table = pa.table([["ab", "a", "", None], ["c", "bc", "abc", "abc"]], schema=pa.schema(kinds))
     assert len(set(hashes_of(table))) == 4
-    assert set(hashes_of(table)).isdisjoint(hashes_of(table, seed=8)), "nobody can prepare a collision"
+    assert set(hashes_of(table)).isdisjoint(hashes_of(table, seed=8)), "each seed has hashes of its own"
 
 
 def test_a_type_that_has_no_lines_is_named() -> None:

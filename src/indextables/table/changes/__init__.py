@@ -5,6 +5,7 @@
 A commit that only adds files, or only removes some, is read as it is. Where a commit replaces files by others, as an overwrite
 does, the rows that are in both cancel each other, and the rest is the change.
 
+table_feed.py      the methods of `Table` that tell which rows changed
 change_feed.py     the verb: arguments checked, plan and stream put together
 change_plan.py     `ChangePlan`: which files each version removed and added, a value that pickles
 change_rows.py     the rows of a plan, or of one version of it

@@ -49,8 +49,6 @@ CHANGE_COLUMNS: Final = (
 """The columns that follow those of the table."""
 _AHEAD_BYTES: Final = 1 << 28
 """Bytes of rows that are read before the caller asks for them, at most 256 MiB over all threads."""
-_FEW: Final = 8
-"""If at most one in so many rows of a file remains, rows are read by their numbers; otherwise all rows are read in order."""
 
 ChangeType = Literal["delete", "insert"]
 _SIDES: Final[tuple[tuple[Side, ChangeType], ...]] = ((0, "delete"), (1, "insert"))
@@ -168,14 +166,14 @@ def _rows(question: ChangeQuestion, rows: _FileRows) -> Iterator[pa.RecordBatch]
     if not len(wanted):
         return iter(())
     split = changed_split(question.handle, rows.entry)
-    if len(wanted) * _FEW <= rows.end - rows.begin:
-        if where is None and query is None:
-            return split.rows(columns, RowNumbers(wanted, TRUE, "footer"))
-        found = split.locate(where, query)
-        if found is not None and found.residual == TRUE and len(found.numbers) == rows.end - rows.begin:
-            return split.rows(columns, RowNumbers(found.numbers[wanted], TRUE, found.found_by))
+    selected = rows.end - rows.begin
+    if len(wanted) < selected and where is None and query is None:
+        return split.rows(columns, RowNumbers(wanted, TRUE, "footer"))
+    found = split.locate(where, query) if len(wanted) < selected else None
+    if found is not None and found.residual == TRUE and len(found.numbers) == selected:
+        return split.rows(columns, RowNumbers(found.numbers[wanted], TRUE, found.found_by))
     batches = split.scan(columns, where, query)
-    return batches if len(wanted) == rows.end - rows.begin else _marked(batches, rows, rows.marks)
+    return batches if len(wanted) == selected else _marked(batches, rows, rows.marks)
 
 
 def _marked(batches: Iterator[pa.RecordBatch], rows: _FileRows, marks: RowMarks) -> Iterator[pa.RecordBatch]:

@@ -10,8 +10,8 @@ one length, so different rows have different lines, up to collisions of the hash
 Values are equal as in groups of `Table.aggregate`: null is equal to null, NaN to NaN, -0.0 to 0.0. Texts are equal if their bytes
 are, and maps if they have the same entries in any order.
 
-A collision would hide a change. Of n rows, one pair collides with a probability of n² / 2^129: of a billion rows, 10^-21. Each
-comparison has a random seed, so nobody can prepare rows that collide in a comparison to come.
+A collision would hide a change. Of n rows, one pair collides with a probability of n² / 2^129: of a billion rows, 10^-21. The
+function is not cryptographic. Each comparison has a random seed, so that rows which collided in one do not in the next.
 """
 
 from __future__ import annotations
