@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import os
 import pty
+import shutil
 import signal
 import time
 from collections.abc import Callable
-import shutil
 from pathlib import Path
 
 import pytest

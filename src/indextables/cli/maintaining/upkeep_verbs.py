@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from indextables.cli.answers import Facts, Rows
@@ -24,7 +24,7 @@ def drop(target: Target, renderer: Renderer, *, yes: bool) -> Facts:
     """Delete a table for good."""
     from indextables.table.loading import described, drop_table_at
 
-    facts: dict[str, Any]
+    facts: Mapping[str, Any]
     try:
         facts = described(target.open()).values
         what = f"{facts['url']}, {facts['rows']:,} rows in {facts['files']:,} files"

@@ -3,8 +3,8 @@
     older states ─▶ version 0 ─▶ the state readers stand on ─▶ splits ─▶ the rest of the log
     └── the newest version, whole ──┘  └── no table: opening is an error, creating is refused ──┘
 
-Each step is one delete call, because a store may carry out the keys of one call in any order. Other files at the place stay: those of
-tables inside the table's directory, and what lies in hidden directories, as a purge leaves them.
+Each step is one delete call, because a store may carry out the keys of one call in any order. Other files at the place stay:
+those of tables inside the table's directory, and what lies in hidden directories, as a purge leaves them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def _steps(keys: Collection[str], base: int | None) -> list[list[str]]:
     others = [key for key, number in numbers.items() if number != newest]
     last = [key for key, number in numbers.items() if number == newest]
     of_others = tuple({place for key in keys if (place := inner_table(key)) is not None})
-    splits = [key for key in keys if key.endswith(SPLIT_SUFFIX) and not is_hidden(key) and not key.startswith(of_others)]
+    splits = [
+        key for key in keys if key.endswith(SPLIT_SUFFIX) and not is_hidden(key) and not key.startswith(of_others)
+    ]
     zero = [key for key in of_log if key == _VERSION_ZERO]
     names = [key for key in of_log if _is_version(key) and key != _VERSION_ZERO]
     rest = [key for key in of_log if key not in numbers and not _is_version(key)]
