@@ -31,9 +31,9 @@ def _young_manifests() -> list[Patch]:
     """Manifests that no state names are collected, however young they are."""
     real = collect_module._plan
 
-    def plan(at: LogAtVersion, without: Container[str] = ()) -> Plan:
+    def plan(at: LogAtVersion, without: Container[str], *, preview: bool) -> Plan:
         with mock.patch.object(collect_module, "max", create=True, return_value=0):
-            return real(at, without)
+            return real(at, without, preview=preview)
 
     return [mock.patch.object(collect_module, "_plan", plan)]
 
@@ -102,12 +102,12 @@ def _goes_on_after_damage() -> list[Patch]:
     """A state that cannot be read does not stop the collection, which then knows of no names at all."""
     real = collect_module._plan
 
-    def plan(at: LogAtVersion, without: Container[str] = ()) -> Plan:
-        made = real(at, without)
+    def plan(at: LogAtVersion, without: Container[str], *, preview: bool) -> Plan:
+        made = real(at, without, preview=preview)
         if made.stopped is None or "cannot be read" not in made.stopped:
             return made
         with mock.patch.object(collect_module, "reachable_manifests", return_value=set()):
-            return real(at, without)
+            return real(at, without, preview=preview)
 
     return [mock.patch.object(collect_module, "_plan", plan)]
 
