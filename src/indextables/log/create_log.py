@@ -11,8 +11,8 @@ from indextables.core.errors import CommitOutcomeUnknown, StorageError, TableExi
 from indextables.log.actions import Actions, CommitInfo, MetadataAction
 from indextables.log.codec import encode_actions, pack
 from indextables.log.commit import ENGINE, has_txn_id
-from indextables.log.listing import list_states, list_versions
-from indextables.log.log_paths import LOG_DIR, MOVED_LOGS, version_key
+from indextables.log.listing import list_versions
+from indextables.log.log_paths import LOG_DIR, MOVED_LOGS, STATES_PREFIX, parse_state_key, version_key
 from indextables.log.open_snapshot import open_log
 from indextables.log.protocol import NEW_TABLE_PROTOCOL
 from indextables.log.put_once import Absent, Refused, Theirs, Unknown, Won, commit_back_off, create_and_read_back
@@ -69,19 +69,20 @@ def check_no_table(log: TableLog) -> None:
     one whose log a repair is moving out of the way: the repaired log would find another one in its place.
     """
     listing = list_versions(log.store, 0)
-    listing.states = list_states(log.store, 0)
     if 0 in listing.versions:
         raise _exists(log)
-    if not listing.is_empty:
-        newest = max([*listing.versions, *listing.checkpoints, *listing.states])
+    later = [found.key for found in log.store.list(LOG_DIR, after=STATES_PREFIX)]  # states, and logs with other names
+    states = [version for key in later if (version := parse_state_key(key)) is not None]
+    if states or not listing.is_empty:
+        newest = max([*listing.versions, *listing.checkpoints, *states])
         raise TableExists(
             f"{log.url} holds the log of a table up to version {newest}, without its version 0; open or repair it, or remove "
             f"{log.url}/{LOG_DIR} first",
             url=log.url,
         )
-    for found in log.store.list(f"{LOG_DIR}_"):
-        if found.key.startswith(MOVED_LOGS):
-            name = found.key.partition("/")[0]
+    for key in later:
+        if key.startswith(MOVED_LOGS):
+            name = key.partition("/")[0]
             raise TableExists(
                 f"{log.url} has no log in place, but {name}: a table is being repaired there; move the log that is to be used to "
                 f"{log.url}/{LOG_DIR}, or remove {log.url}/{name} first",
