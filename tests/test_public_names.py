@@ -45,6 +45,8 @@ SIGNATURES = {
     "aggregate": "(self, by=(), metrics=mappingproxy({'n': 'count'}), where=None, query=None)",
     "history": "(self, limit=None)",
     "changes": "(self, since)",
+    "follow": "(self, since=None, query=None, where=None, columns=None, *, interval=1.0, stop=None)",
+    "follow_async": "(self, since=None, query=None, where=None, columns=None, *, interval=1.0, stop=None)",
     "log": "(self, include_all=False)",
     "log_actions": "(self, include_all=False)",
     "upgrade_protocol": "(self)",

@@ -6,7 +6,7 @@ files ──▶ batches ──rows_in──▶ rows of the table's schema ──
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,8 +18,10 @@ from indextables.table.maintain.describe_table import ColumnFacts, Description, 
 from indextables.table.maintain.find_tables import FoundTable, find_tables
 from indextables.table.open_log import open_log
 from indextables.table.read.explain import FileAccess, explain_files
-from indextables.table.read.newest_rows import Selection, added_rows, newest_rows
+from indextables.table.read.newest_rows import Selection, newest_rows
 from indextables.table.read.request import make_request
+from indextables.table.stream.following import stream_after
+from indextables.table.stream.stream_options import StreamOptions
 from indextables.table.table import Table, table_at
 from indextables.table.write.create import Plan
 from indextables.table.write.create_with_rows import create_filled, plan_new
@@ -27,6 +29,7 @@ from indextables.table.write.drop_table import drop_table
 
 if TYPE_CHECKING:
     from indextables.table.progress import Watcher
+    from indextables.table.stream.follow_rows import Waiting
     from indextables.table.write.result import Commit
 
 __all__ = [
@@ -42,10 +45,10 @@ __all__ = [
     "drop_table_at",
     "explained_files",
     "find_tables",
+    "followed_rows",
     "last_rows",
     "plan_new",
     "rows_in",
-    "rows_since",
     "scratch",
 ]
 
@@ -71,9 +74,23 @@ def last_rows(table: Table, selection: Selection, limit: int) -> pa.Table:
     return newest_rows(handle_of(table), selection, limit)
 
 
-def rows_since(table: Table, selection: Selection, version: int) -> pa.RecordBatchReader:
-    """The rows of the selection that commits after a version added. Raises ChangesGone, and what `Table.scan` raises."""
-    return added_rows(handle_of(table), selection, version)
+def followed_rows(table: Table, selection: Selection, waiting: Waiting) -> Iterator[pa.RecordBatch]:
+    """The rows of the selection that commits add after the table's version, as they come. What is gone meanwhile is left out.
+
+    Raises what `Table.follow` raises, but for ChangesGone.
+    """
+    from indextables.table.stream.follow_rows import follow_rows
+
+    handle = handle_of(table)
+    options = StreamOptions(
+        ignore_changes=True,
+        fail_on_data_loss=False,
+        columns=None if selection.columns is None else tuple(selection.columns),
+        where=selection.where,
+        query=selection.query,
+    )
+    planner, start = stream_after(handle, None, options, newest=handle)
+    return follow_rows(planner, start, waiting)
 
 
 def drop_table_at(url: str, options: Mapping[str, str]) -> None:

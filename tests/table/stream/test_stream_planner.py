@@ -78,7 +78,7 @@ def test_from_a_version_on(history: History, first: int) -> None:
 def test_a_version_that_is_still_to_come(history: History) -> None:
     history.append()
     with pytest.raises(
-        VersionNotFound, match="is at version 1, so a stream cannot start at version 3: .* up to 2, or latest"
+        VersionNotFound, match=r"is at version 1, so a stream cannot start at version 3: .* up to 2, or latest"
     ):
         history.planner(starting_version=3).initial()
 
@@ -266,13 +266,13 @@ def test_rows_that_are_taken_back_end_a_stream(history: History) -> None:
     planner = history.planner()
     end = planner.latest(start)
     assert paths(planner, start, end) == before
-    with pytest.raises(RowsRemoved, match="version 3 replaced rows by others, .*ignoreChanges=true") as error:
+    with pytest.raises(RowsRemoved, match=r"version 3 replaced rows by others, .*ignoreChanges=true") as error:
         planner.latest(end)
     assert error.value.version == 3
     with pytest.raises(RowsRemoved):
         history.planner(ignore_deletes=True).latest(end)
     history.delete()
-    with pytest.raises(RowsRemoved, match="version 4 removed rows, .*ignoreDeletes=true"):
+    with pytest.raises(RowsRemoved, match=r"version 4 removed rows, .*ignoreDeletes=true"):
         history.planner(starting_version=4).latest(Offset(end.table, 4))
     with pytest.raises(RowsRemoved):
         history.planner().files(end, Offset(end.table, 4))
