@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from indextables.table.at_version import handle_of
+from indextables.core.options import TXN_RETENTION_HOURS, table_value
+from indextables.log.actions import TxnAction
+from indextables.table.at_version import handle_of, moved_to
 from indextables.table.build.incoming_rows import rows_in
 from indextables.table.build.scratch_directory import scratch
+from indextables.table.handle import TableHandle
 from indextables.table.maintain.describe_table import ColumnFacts, Description, describe_columns, describe_table
 from indextables.table.maintain.find_tables import FoundTable, find_tables
 from indextables.table.open_log import open_log
@@ -23,6 +26,7 @@ from indextables.table.read.request import make_request
 from indextables.table.stream.following import stream_after
 from indextables.table.stream.stream_options import StreamOptions
 from indextables.table.table import Table, table_at
+from indextables.table.write.append import append_once as append_with_txn
 from indextables.table.write.create import Plan
 from indextables.table.write.create_with_rows import create_filled, plan_new
 from indextables.table.write.drop_table import drop_table
@@ -39,7 +43,10 @@ __all__ = [
     "FoundTable",
     "Plan",
     "Selection",
+    "append_once",
+    "batches_are_known_for",
     "columns_of",
+    "create_planned",
     "create_table_with_rows",
     "described",
     "drop_table_at",
@@ -47,6 +54,7 @@ __all__ = [
     "find_tables",
     "followed_rows",
     "last_rows",
+    "newest_batch",
     "plan_new",
     "rows_in",
     "scratch",
@@ -57,6 +65,27 @@ def create_table_with_rows(plan: Plan, batches: Iterable[pa.RecordBatch], watche
     """Create a table together with its first rows. Raises TableExists if another process created it meanwhile."""
     filled = create_filled(plan, batches, watcher)
     return table_at(filled.handle), filled.commit
+
+
+def create_planned(plan: Plan) -> Table:
+    """Create a table without rows. Raises TableExists if another process created it meanwhile."""
+    return table_at(TableHandle(plan.log, plan.carry_out()))
+
+
+def append_once(table: Table, data: Iterable[pa.RecordBatch], app: str, batch: int, watcher: Watcher) -> Commit:
+    """Append rows as a batch of an exactly-once writer, unless it is in the table already. Raises what `Table.append` raises."""
+    return moved_to(table, append_with_txn(handle_of(table), data, TxnAction(app, batch), watcher))
+
+
+def newest_batch(table: Table, app: str) -> int:
+    """The newest batch of an exactly-once writer that is in the table, or 0."""
+    found = handle_of(table).snapshot.latest_txn(app)
+    return 0 if found is None else found.version
+
+
+def batches_are_known_for(table: Table) -> float:
+    """Hours for which the table knows the newest batch of an exactly-once writer that went silent."""
+    return table_value(handle_of(table).snapshot.metadata.configuration, TXN_RETENTION_HOURS)
 
 
 def columns_of(table: Table) -> tuple[ColumnFacts, ...]:

@@ -86,7 +86,7 @@ def test_a_stream_beside_a_thread_that_writes() -> None:
                     assert time.monotonic() < until
                     time.sleep(0.001)
                 one_more(history, chance)
-        except BaseException as error:  # noqa: BLE001 - shown by the test
+        except BaseException as error:
             failures.append(error)
 
     writer = threading.Thread(target=write)
