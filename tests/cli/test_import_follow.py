@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,16 @@ import pytest
 
 from cli.support import ok, program, rows_of, run
 from indextables import Table
-from indextables.cli.arriving import follow_directory
 from indextables.cli.arriving.arrivals import Arrivals, Arrived, is_left_alone
-from indextables.cli.arriving.follow_directory import STATE
+from indextables.cli.arriving.follow_directory import STATE, Follow, follow_directory
 from indextables.cli.arriving.ledger import Ledger
+from indextables.cli.arriving.take_batch import Reading, StillWritten, take_batch
 from indextables.cli.errors import BAD_INPUT, NOT_FOUND, OK, USAGE, InputError
-from indextables.cli.stop import STOP, Stop
-from indextables.core.errors import StoreUnavailable
+from indextables.cli.render.progress import Stage
+from indextables.cli.render.screen import Screen
+from indextables.cli.stop import STOP, Stop, Stopped
+from indextables.cli.targets import target
+from indextables.cli.writing import Import
 from indextables.table.loading import drop_table_at
 
 Steps = Callable[..., None]
@@ -154,27 +158,35 @@ def test_a_file_is_whole_when_it_has_not_changed_for_a_while(place: Path) -> Non
         arrivals.look()
 
 
-def test_a_file_that_changes_while_it_is_read_is_read_again(
-    t: str, place: Path, meanwhile: Steps, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(place, "a.jsonl", 1)
+class Growing(Arrivals):
+    """A directory whose file grows after it was looked at so many times."""
+
+    def __init__(self, place: Path, looks: int) -> None:
+        super().__init__(place, 0)
+        self.looks = looks
+
+    def state(self, name: str) -> Arrived | None:
+        self.looks -= 1
+        if self.looks == 0:
+            with self.path(name).open("a") as file:
+                file.write('{"n": 2}\n')
+        return super().state(name)
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+def test_a_file_that_changes_before_or_while_it_is_read(t: str, place: Path, meanwhile: Steps, looks: int) -> None:
+    path = write(place, "a.jsonl", 1)
+    table = Table.create(t, "n long")
+    ledger = Ledger(place / STATE, table.id)
+    ledger.begin([Arrived(path.stat().st_mtime_ns, path.name, path.stat().st_size)])
+    reading, stage = Reading(None, None, ()), Stage(Screen.standard(), notes=False)
+    with pytest.raises(StillWritten):
+        take_batch(table, ledger, Growing(place, looks), reading, stage)
+    assert table.refresh().version == 0
+    ledger.close()
     meanwhile(nothing)
     assert follow(t, place).code == OK
-    path = write(place, "b.jsonl", 2)
-    real = Arrivals.state
-    looks = []
-
-    def state(arrivals: Arrivals, name: str) -> Arrived | None:
-        looks.append(name)
-        if looks.count("b.jsonl") == 3:  # found, about to be read, and read
-            with path.open("a") as file:
-                file.write('{"n": 3}\n')
-        return real(arrivals, name)
-
-    monkeypatch.setattr(Arrivals, "state", state)
-    meanwhile(nothing, nothing, nothing)
-    assert follow(t, place).code == OK
-    assert in_table(t) == [1, 2, 3]
+    assert in_table(t) == [1, 2]
 
 
 def test_a_file_that_changes_after_it_was_taken_is_told(t: str, place: Path, meanwhile: Steps) -> None:
@@ -243,24 +255,28 @@ def test_files_without_rows(t: str, place: Path, meanwhile: Steps) -> None:
     assert follow(t, place, "--json").rows == []
 
 
-def test_many_files_make_several_commits(
-    t: str, place: Path, meanwhile: Steps, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(follow_directory, "_MOST_FILES", 3)
+def test_many_files_make_several_commits(t: str, place: Path, meanwhile: Steps) -> None:
     for number in range(8):
         os.utime(write(place, f"{9 - number}.jsonl", number), ns=(number, number))
-    meanwhile(nothing)
-    result = follow(t, place, "--json")
-    assert [row["names"] for row in result.rows] == [
+
+    def names(**most: int) -> list[list[str]]:
+        stage = Stage(Screen.standard(), notes=False)
+        rows = follow_directory(target(t), Import([str(place)]), Follow(1, 0, **most), stage)
+        found: list[list[str]] = []
+        meanwhile()
+        with suppress(Stopped):
+            for batch in rows.batches:
+                found += batch.column("names").to_pylist()
+        return found
+
+    assert names(most_files=3) == [
         ["9.jsonl", "8.jsonl", "7.jsonl"],
         ["6.jsonl", "5.jsonl", "4.jsonl"],
         ["3.jsonl", "2.jsonl"],
     ]
-    monkeypatch.setattr(follow_directory, "_MOST_BYTES", 1)
     for number in range(10, 12):
         write(place, f"{number}.jsonl", number)
-    meanwhile(nothing)
-    assert [row["files"] for row in follow(t, place, "--json").rows] == [1, 1]
+    assert [len(files) for files in names(most_bytes=1)] == [1, 1]
 
 
 def test_each_table_has_a_ledger_of_its_own(t: str, place: Path, meanwhile: Steps, tmp_path: Path) -> None:
@@ -363,8 +379,7 @@ def test_a_ledger_cut_off_at_any_byte(tmp_path: Path) -> None:
         new.close()
 
 
-def test_a_long_ledger_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indextables.cli.arriving.ledger._MOST_LINES", 10)
+def test_a_long_ledger_is_written_anew(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path, "t")
     for number in range(20):
         ledger.begin([Arrived(number, f"f{number}", number)])
@@ -373,7 +388,7 @@ def test_a_long_ledger_is_written_anew(tmp_path: Path, monkeypatch: pytest.Monke
     batch = ledger.begin([Arrived(99, "open", 1)])
     ledger.close()
     before = ledger.path.stat().st_size
-    again = Ledger(tmp_path, "t")
+    again = Ledger(tmp_path, "t", most_lines=10)
     assert (again.app_id, again.taken, again.open_batch) == (ledger.app_id, ledger.taken, batch)
     assert again.path.stat().st_size < before
     again.done()
@@ -426,29 +441,21 @@ def test_a_batch_that_is_older_than_what_the_table_remembers(tmp_path: Path, pla
 # Programs that are killed.
 
 
-def test_a_commit_whose_answer_was_lost(
-    tmp_path: Path, place: Path, meanwhile: Steps, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The commit happened, and nobody was told: the program ends, and the next one knows."""
-    from indextables.table import loading
-
+def test_killed_between_the_commit_and_the_ledger(tmp_path: Path, place: Path, meanwhile: Steps) -> None:
+    """The commit happened, and the program did not live to write it down: the next one knows it from the table."""
     url = tmp_path / "t"
-    write(place, "a.jsonl", 1)
-    real = loading.append_once
-
-    def lost(*arguments: Any) -> Any:
-        real(*arguments)
-        raise StoreUnavailable("the answer was lost")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(loading, "append_once", lost)
+    for number, name in enumerate(("a.jsonl", "b.jsonl"), start=1):
+        write(place, name, number)
         meanwhile(nothing)
-        assert follow(url, place).code != OK
-    assert in_table(url) == [1]
-    write(place, "b.jsonl", 2)
+        assert follow(url, place).code == OK
+        (ledger,) = (place / STATE).glob("*.ledger")
+        lines = ledger.read_text().splitlines()
+        assert lines.pop() == f'{{"done":{number}}}'
+        ledger.write_text("\n".join(lines) + "\n")
+    write(place, "c.jsonl", 3)
     meanwhile(nothing)
     assert follow(url, place).code == OK
-    assert in_table(url) == [1, 2]
+    assert in_table(url) == [1, 2, 3]
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from indextables.table.open_log import open_log
 from indextables.table.read.explain import FileAccess, explain_files
 from indextables.table.read.newest_rows import Selection, newest_rows
 from indextables.table.read.request import make_request
-from indextables.table.stream.following import stream_after
+from indextables.table.stream.follow_methods import stream_after
 from indextables.table.stream.stream_options import StreamOptions
 from indextables.table.table import Table, table_at
 from indextables.table.write.append import append_once as append_with_txn

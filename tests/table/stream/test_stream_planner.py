@@ -24,6 +24,8 @@ from indextables.storage.testing.counting import Counting
 from indextables.table.handle import TableHandle
 from indextables.table.stream import Lag, Limits, Offset, StreamOptions, StreamPlanner
 from indextables.table.stream.stream_planner import _MOST_IDLE_VERSIONS
+from indextables.table.stream.streamed_table import _MOST_TAKEN_IN
+from indextables.table.stream.version_window import VersionWindow
 from log.support import DAY, PROTOCOL, START_MS, FakeClock, MemoryStore, foreign_table, make_log, raw_add
 from table.stream.history_support import History, drained, paths, schema_of
 
@@ -479,23 +481,27 @@ def test_no_version_file_is_read_twice(history: History) -> None:
     assert len(versions) == len(set(versions)) == history.newest + 1
 
 
-def test_a_planner_keeps_little(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_keeps_little(history: History) -> None:
     """Versions beyond the window are read again when their turn comes; none is left out."""
-    monkeypatch.setattr("indextables.table.stream.version_window._MOST_ENTRIES", 20)
-    store, planner = requests_of(history)
-    start = planner.initial()
     expected = [name for count in range(60) for name in history.append(count % 5 + 1)]
-    assert drained(planner, start, Limits(files=9))[0] == expected
-    store.reset()
-    assert drained(planner, start, Limits())[0] == expected
-    assert sum(request.size > 0 for request in store.requests) >= 50
+    store = Counting(history.store)
+    window = VersionWindow(make_log(store, history.options), history.snapshot.table_id, most_entries=200)
+
+    def read() -> int:
+        store.reset()
+        assert [add.path for found in window.read(0, history.newest) for add in found.adds] == expected
+        return len(store.requests)
+
+    assert read() == 61
+    assert 5 < read() < 15, "200 entries: all but some ten of the 61 versions, with 3 files each"
+    window.forget(history.newest + 1)
+    assert read() == 61
 
 
-def test_many_versions_at_one_look(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indextables.table.stream.streamed_table._MOST_TAKEN_IN", 5)
+def test_many_versions_at_one_look(history: History) -> None:
     planner = history.planner(starting_version=0)
     start = planner.initial()
-    expected = [name for _ in range(30) for name in history.append(2)]
+    expected = [name for _ in range(_MOST_TAKEN_IN + 10) for name in history.append()]
     assert drained(planner, start)[0] == expected
 
 

@@ -54,6 +54,10 @@ class Follow:
     """Seconds for which a file must not have changed."""
     state: str | None = None
     """Where the ledger lies, if not in the directory."""
+    most_files: int = _MOST_FILES
+    """Files of one commit."""
+    most_bytes: int = _MOST_BYTES
+    """Bytes of the files of one commit, unless it is one file."""
 
 
 def follow_directory(target: Target, wanted: Import, follow: Follow, stage: Stage) -> Rows:
@@ -167,7 +171,7 @@ class _Followed:
                     )
             elif self._arrivals.is_whole(file) and self._is_known(file.name):
                 size += file.size
-                if found and (len(found) >= _MOST_FILES or size > _MOST_BYTES):
+                if found and (len(found) >= self._follow.most_files or size > self._follow.most_bytes):
                     break
                 found.append(file)
         return found

@@ -61,8 +61,11 @@ class Batch(msgspec.Struct, frozen=True):
 class Ledger:
     """The ledger of one directory and one table. Held by one program at a time."""
 
-    def __init__(self, directory: Path, table_id: str) -> None:
-        """Open the ledger, or begin one. Raises InputError where another program holds it, or it cannot be read or written."""
+    def __init__(self, directory: Path, table_id: str, most_lines: int = _MOST_LINES) -> None:
+        """Open the ledger, or begin one. A ledger of more than `most_lines` lines is written anew.
+
+        Raises InputError where another program holds it, or it cannot be read or written.
+        """
         self._path = directory / f"{table_id}.ledger"
         self.taken: dict[str, Arrived] = {}
         """Every file that was taken and is still there, as it was then."""
@@ -77,7 +80,7 @@ class Ledger:
         except OSError as error:
             raise self._unusable(error) from error
         try:
-            self._file = self._opened(table_id)
+            self._file = self._opened(table_id, most_lines)
         except OSError as error:
             self._lock.close()
             raise self._unusable(error) from error
@@ -145,7 +148,7 @@ class Ledger:
             ) from error
         return lock
 
-    def _opened(self, table_id: str) -> FileIO:
+    def _opened(self, table_id: str, most_lines: int) -> FileIO:
         try:
             raw = self._path.read_bytes()
         except FileNotFoundError:
@@ -157,7 +160,7 @@ class Ledger:
             self._rewrite(table_id)
         else:
             self._read(lines, table_id)
-            if len(lines) > _MOST_LINES:
+            if len(lines) > most_lines:
                 self._rewrite(table_id)
             elif len(whole) < len(raw):
                 write_over(str(self._path.parent), self._path.name, whole)

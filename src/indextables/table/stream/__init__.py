@@ -17,7 +17,7 @@ version_window.py   version files on their way through the planner, each read on
 stream_start.py     the first offset: by version, by time, or with a snapshot
 stream_schema.py    whether a table whose metadata changed can still be streamed
 follow_rows.py      rows of a stream as they come, for a loop and for an event loop
-following.py        `Table.follow` and `Table.follow_async`
+follow_methods.py   `Table.follow` and `Table.follow_async`
 """
 
 from indextables.table.stream.stream_offset import Offset

@@ -30,9 +30,11 @@ class VersionGone(Exception):
 class VersionWindow:
     """What the versions ahead of a stream changed."""
 
-    def __init__(self, log: TableLog, table_id: str) -> None:
+    def __init__(self, log: TableLog, table_id: str, most_entries: int = _MOST_ENTRIES) -> None:
+        """`most_entries` are the files and versions that are kept."""
         self._log = log
         self._table_id = table_id
+        self._most = most_entries
         self._kept: dict[int, CommittedFiles] = {}
         self._entries = 0
 
@@ -83,7 +85,7 @@ class VersionWindow:
     def _keep(self, files: CommittedFiles) -> bool:
         """Whether the version is kept: a stream goes forward, so what is kept already is needed first."""
         if files.version not in self._kept:
-            if self._kept and self._entries + files.count >= _MOST_ENTRIES:
+            if self._kept and self._entries + files.count >= self._most:
                 return False
             self._kept[files.version] = files
             self._entries += files.count + 1
