@@ -47,6 +47,8 @@ SIGNATURES = {
     "history": "(self, limit=None)",
     "changes": "(self, since)",
     "changes_rows": "(self, since, until=None, *, columns=None, where=None, query=None)",
+    "follow": "(self, since=None, query=None, where=None, columns=None, *, interval=1.0, stop=None)",
+    "follow_async": "(self, since=None, query=None, where=None, columns=None, *, interval=1.0, stop=None)",
     "log": "(self, include_all=False)",
     "log_actions": "(self, include_all=False)",
     "upgrade_protocol": "(self)",

@@ -19,6 +19,15 @@ from indextables.core.errors import FilesChanged
 PAGES = Path(__file__).parent.parent / "docs" / "reference"
 
 
+def test_the_example_of_streams(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (PAGES / "streams.md").read_text(), re.DOTALL)
+    names: dict[str, Any] = {"place": str(tmp_path)}
+    exec(example, names)
+    assert names["first"].to_pydict() == {"id": [2]}
+    assert names["second"].to_pydict() == {"id": [3]}
+    assert names["seen"] == [3]
+
+
 def test_the_purge_on_its_page(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", (PAGES / "maintenance.md").read_text(), re.DOTALL)
     logs = Table.create(tmp_path / "logs", pa.schema([("id", pa.int64())]))

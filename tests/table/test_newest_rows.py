@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indextables import Table
-from indextables.core.errors import ChangesGone, PredicateError
+from indextables.core.errors import PredicateError
 from indextables.log.log_paths import version_key
-from indextables.table.loading import Selection, last_rows, rows_since
+from indextables.table.loading import Selection, last_rows
 
 NO_CACHE = {"transaction.cache.enabled": False}
 SCHEMA = "p string, n long, m text"
@@ -87,26 +87,6 @@ def test_where_merged_files_are_gone_their_results_answer(table: Table) -> None:
     for path in before:
         (Path(table.url) / path).unlink()
     assert last(Table.open(table.url), 4) == [2, 3, 4, 5]
-
-
-def test_rows_since_a_version(table: Table) -> None:
-    def since(version: int, **selection: str) -> list[int]:
-        return rows_since(table, Selection(["n"], **selection), version).read_all().column("n").to_pylist()
-
-    table.append(rows(1, 2))
-    table.append(rows(3))
-    table.merge_splits()
-    table.append(rows(4, 5))
-    assert since(1) == [3, 4, 5]
-    assert since(table.version) == []
-    assert since(0, where="n > 2", query="m:number0") == [3]
-    table.append(rows(8, p="c"))
-    table.overwrite(rows(9, p="c"), where="p = 'c'")
-    assert since(1) == [3, 4, 5, 9], "8 came and went"
-    table.checkpoint()
-    (Path(table.url) / version_key(1)).unlink()
-    with pytest.raises(ChangesGone):
-        rows_since(Table.open(table.url, options=NO_CACHE), Selection(["n"]), 0)
 
 
 @settings(max_examples=25, deadline=None)

@@ -19,6 +19,7 @@
     stop.py          what Ctrl-C does
     sql/             the command `sql`, and commands that are one statement each
     load/            reads the files that `import` is given, and guesses their schema
+    arriving/        `import --follow`: the files of a directory as they arrive
     looking/         tail, ls, partitions and export
     maintaining/     optimize and drop
     export/          writes rows to files that `import` reads

@@ -108,6 +108,30 @@ def import_(
         list[str] | None,
         typer.Option("--null", metavar="TEXT", help="A cell of CSV that means no value, beside an empty one."),
     ] = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="Take the files of a directory as they arrive, each exactly once, until Ctrl-C."),
+    ] = False,
+    interval: Annotated[
+        float, typer.Option("--interval", metavar="SECONDS", help="How often to look for new files, with --follow.")
+    ] = 2.0,
+    settle: Annotated[
+        float,
+        typer.Option(
+            "--settle",
+            metavar="SECONDS",
+            help="A file that did not change for so long is whole, with --follow; 0 where files are renamed into the directory.",
+        ),
+    ] = 5.0,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            "--state",
+            metavar="DIRECTORY",
+            help="Where to keep what was taken, with --follow; unless given, inside the directory that is followed.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> int:
     """Add the rows of files, all or none. A table that does not exist is created, with the schema that the files have."""
     from indextables.cli import reading, writing
@@ -121,6 +145,14 @@ def import_(
         delimiter,
         null or (),
     )
+    if follow:
+        from indextables.cli.arriving.follow_directory import Follow, follow_directory
+
+        how = Follow(interval, settle, state)
+        return call.answer(
+            lambda renderer: follow_directory(call.target, wanted, how, renderer.stage),
+            undone="what was committed before stays, and the other files are taken the next time",
+        )
     return call.answer(
         lambda renderer: writing.import_files(call.target, wanted, renderer.stage), undone="nothing was imported"
     )

@@ -37,7 +37,7 @@ def create(target: Target, schema: str, partition_by: Sequence[str], *, if_missi
         if not if_missing:
             raise
         table, new = target.open(), False
-        _check_same(table, declared, partition_by)
+        check_same(table, declared, partition_by)
     summary = f"{'created' if new else 'found'} {table.url} with {len(table.schema)} columns"
     return Facts({"url": table.url, "version": table.version, "created": new}, {"columns": columns_of(table)}, summary)
 
@@ -67,12 +67,12 @@ def import_files(target: Target, wanted: Import, stage: Stage) -> Facts:
     sources, kind = find_sources(wanted.files, Format(wanted.format) if wanted.format else None, target.options)
     reader = reader_of(kind, wanted.delimiter, wanted.nulls)
     declared = read_schema(schema_argument(wanted.schema)) if wanted.schema else None
-    table = _existing(target, wanted.create)
+    table = existing_table(target, wanted.create)
     if table is None:
         return _import_new(target, wanted, Load(sources, reader), declared, stage)
-    _check_same(table, declared, wanted.partition_by)
+    check_same(table, declared, wanted.partition_by)
     load = Load(sources, reader)
-    with stage.rows("importing", 0, load.size) as (watcher, bytes_read), _about_files():
+    with stage.rows("importing", 0, load.size) as (watcher, bytes_read), about_files():
         done = table.append(load.batches(table.schema, bytes_read), progress=watcher)
     return _imported(table, load, done, new=False)
 
@@ -84,11 +84,11 @@ def _import_new(target: Target, wanted: Import, load: Load, declared: Declared |
         load = replace(load, sources=sources)
         with stage.bytes("reading", load.size) as bytes_read:
             guessed = load.look(declared, bytes_read)
-        plan = _plan(target, guessed, wanted.partition_by)
+        plan = plan_of(target, guessed, wanted.partition_by)
         title, lines = f"{target.url} is new, with this schema:", schema_lines(guessed)
         if stage.watched:  # whoever sees a wrong guess now need not wait for the end
             stage.note(title, lines)
-        with stage.rows("importing", guessed.rows, load.size) as (watcher, bytes_read), _about_files():
+        with stage.rows("importing", guessed.rows, load.size) as (watcher, bytes_read), about_files():
             table, done = _filled(plan, load.batches(plan.schema, bytes_read), watcher)
         if not stage.watched:
             stage.note(title, lines)
@@ -108,7 +108,7 @@ def _filled(plan: Plan, batches: Iterator[pa.RecordBatch], watcher: Watcher) -> 
 
 
 @contextmanager
-def _about_files() -> Iterator[None]:
+def about_files() -> Iterator[None]:
     """What does not fit the table is in the files, even where the table finds it."""
     from indextables.cli.errors import InputError
 
@@ -134,7 +134,8 @@ def _imported(table: Table, load: Load, done: Commit, *, new: bool) -> Facts:
     return Facts(values, {"columns": columns_of(table)}, summary)
 
 
-def _existing(target: Target, create_missing: bool) -> Table | None:
+def existing_table(target: Target, create_missing: bool) -> Table | None:
+    """The table; None where there is none and one may be made. Raises TableNotFound."""
     try:
         return target.open()
     except TableNotFound:
@@ -143,13 +144,14 @@ def _existing(target: Target, create_missing: bool) -> Table | None:
         return None
 
 
-def _plan(target: Target, guessed: Guessed, partition_by: Sequence[str]) -> Plan:
+def plan_of(target: Target, guessed: Guessed, partition_by: Sequence[str]) -> Plan:
+    """A table for what is in the files. Raises InputError where they cannot be in one."""
     from indextables.core.types import validate_schema
     from indextables.table.loading import plan_new
 
     text = [name for name in guessed.text if name not in partition_by]
     options = {**_typemap([name for name in text if not _is_mapped(name, target.options)]), **target.options}
-    with _about_files():
+    with about_files():
         validate_schema(guessed.schema, ())  # what is wrong without --partition-by is wrong with the files
     return plan_new(target.url, guessed.schema, partition_by, options)
 
@@ -168,7 +170,7 @@ def _typemap(text: Sequence[str]) -> dict[str, str]:
     return {"indexing.typemap.text": listed}
 
 
-def _check_same(table: Table, declared: Declared | None, partition_by: Sequence[str]) -> None:
+def check_same(table: Table, declared: Declared | None, partition_by: Sequence[str]) -> None:
     """What was typed must say the same as the table that is there."""
     if partition_by and tuple(partition_by) != table.partition_columns:
         found = (

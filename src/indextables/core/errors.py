@@ -23,7 +23,8 @@
     │   ├── UnsafePath              a data path that leaves the table's root
     │   ├── LogReadTimeout          the log took longer to read than checkpoint.read.timeoutSeconds
     │   ├── ForeignTable            another implementation's table, and a verb that would not be safe on it
-    │   └── ChangesGone             changes() reaches back further than the version files do
+    │   ├── ChangesGone             changes() reaches back further than the version files do
+    │   └── RowsRemoved             a commit removed or replaced rows, and a stream gives new ones only
     ├── SplitError                  a split that cannot be read, with its name and what is wrong
     │   └── CorruptSplit            its bytes are not the ones that were written
     ├── WorkCancelled               the caller does not want the answer any more
@@ -168,6 +169,10 @@ class ForeignTable(LogError):
 
 class ChangesGone(LogError):
     """The version files or data files that the changes would be read from are gone."""
+
+
+class RowsRemoved(LogError):
+    """A commit removed or replaced rows, which a stream of new rows cannot take back. `version` is the commit's."""
 
 
 class SplitError(IndexTablesError):

@@ -20,6 +20,7 @@ arguments.py            arguments of callers, checked
 progress.py             totals of a verb that moves rows, for a callback
 read/                   verbs that ask a table something
 changes/                which rows commits inserted and deleted
+stream/                 new rows in the order of their commits, from an offset on
 build/                  rows on their way into splits in the store
 write/                  verbs that change a table
 inspect/                figures of this process and of splits, as tables

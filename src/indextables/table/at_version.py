@@ -107,3 +107,8 @@ class TableAtVersion:
 def handle_of(table: TableAtVersion) -> TableHandle:
     """The handle behind a table, for verbs that `Table` has no method for."""
     return table._handle  # noqa: SLF001 - only callers of the package have no business with it
+
+
+def moved_to(table: TableAtVersion, done: Committed) -> Commit:
+    """Move a table to rows that were committed, for verbs that `Table` has no method for."""
+    return table._moved_to(done, rows=True)  # noqa: SLF001 - as above

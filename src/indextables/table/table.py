@@ -18,6 +18,7 @@ from indextables.table.handle import TableHandle
 from indextables.table.open_log import open_log
 from indextables.table.open_table import open_older, open_table
 from indextables.table.progress import Watcher
+from indextables.table.stream.follow_methods import Following
 from indextables.table.table_questions import Questions
 from indextables.table.upkeep import Upkeep
 from indextables.table.write.commit_files import Txn, commit_files
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from indextables.table.maintain.repair import Repaired
 
 
-class Table(Questions, Feed, Upkeep):
+class Table(Questions, Feed, Following, Upkeep):
     """A table at one version. `refresh` moves it to the newest; commits move it to what they wrote."""
 
     @classmethod

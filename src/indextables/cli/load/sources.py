@@ -199,7 +199,7 @@ def find_sources(
         return [Source("standard input", None)], wanted
     sources = [source for name in names for source in _matching(name, options or {})]
     _check_no_file_twice(sources)
-    formats = [wanted or _format(source.name) for source in sources]
+    formats = [wanted or format_of(source.name) for source in sources]
     other = next((number for number, found in enumerate(formats) if found != formats[0]), None)
     if other is not None:
         first, name = sources[0].name, sources[other].name
@@ -247,7 +247,8 @@ def _matching(name: str, options: Mapping[str, str]) -> list[Source]:
     return [Source(str(path), path) for path in found]
 
 
-def _format(name: str) -> Format:
+def format_of(name: str) -> Format:
+    """The format that a file's name tells. Raises UsageError."""
     endings = [ending.lower() for ending in PurePosixPath(name).suffixes]
     if endings and endings[-1] in PACKED:
         endings.pop()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from indextables.cli.answers import Rows
 from indextables.cli.errors import UsageError
 from indextables.cli.stop import STOP
 from indextables.cli.targets import Target
-from indextables.core.errors import ChangesGone
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,15 +40,23 @@ def tail(
 
 
 def _followed(table: Table, selection: Selection, first: pa.Table, interval: float) -> Iterator[pa.RecordBatch]:
-    from indextables.table.loading import rows_since
+    from indextables.table.loading import followed_rows
 
     yield from first.to_batches()
-    while True:
-        STOP.wait(interval)
-        seen = table.version
-        if table.refresh().version == seen:
-            continue
-        try:
-            yield from rows_since(table, selection, seen)
-        except ChangesGone as gone:  # this program slept for days: what is left is shown
-            yield from rows_since(table, selection, gone.details["oldest"])
+    yield from followed_rows(table, selection, _UntilStopped(interval))
+
+
+@dataclass(frozen=True)
+class _UntilStopped:
+    """Waits between two looks, until somebody ends the program."""
+
+    interval: float
+
+    def is_over(self) -> bool:
+        """Never. Raises Stopped where the program is asked to end."""
+        STOP.check()
+        return False
+
+    def pause(self) -> None:
+        """Wait for the next look. Raises Stopped as soon as the program is asked to end."""
+        STOP.wait(self.interval)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from indextables.log.actions import TxnAction
 from indextables.log.commit import Committed
 from indextables.log.conflicts import Change, Replace
 from indextables.table.build.directories import Directories
@@ -31,17 +32,19 @@ def ingest(
     parameters: dict[str, Any],
     replaced: Replace | None = None,
     computed_from_all: bool = False,
+    txn: TxnAction | None = None,
     progress: Watcher | None = None,
 ) -> Committed:
     """Write batches of the table's schema and commit them. Without rows and without `replaced` nothing is committed.
 
     With `computed_from_all` the rows were computed from all rows at the handle's version: a change of any is a conflict.
+    With `txn` the rows are a batch of an exactly-once writer: a batch that is in the table already is not written again.
     """
     handle.require_writable("writing")
     uploads = Uploads(handle.log)
     was_removed = handle.is_local and not Path(handle.url).exists()
     made = Directories(handle.log) if was_removed else None
-    change = Change(replace=replaced, computed_from_all=computed_from_all)
+    change = Change(replace=replaced, computed_from_all=computed_from_all, txn=txn)
     try:
         return _written(handle, batches, uploads, change, parameters, progress)
     except BaseException:

@@ -4,7 +4,7 @@
 
 request.py        `ReadRequest`, its checks, and `ReadPlan`
 scan.py           rows as a stream, in the order of the files
-newest_rows.py    the rows that were committed last, and those that came after a version
+newest_rows.py    the rows that were committed last
 search.py         the best rows that a query finds, with scores and snippets
 snippets.py       the parts of texts that show why a row was found
 first_rows.py     the first rows in the order of columns

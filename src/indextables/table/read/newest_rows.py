@@ -1,4 +1,4 @@
-"""The rows that were committed last, and those that came after a version: what `indextables tail` shows.
+"""The rows that were committed last: what `indextables tail` shows first.
 
     version files, newest first ──▶ files that a commit added ──▶ their last rows, until there are enough
                   └─ one is gone, or a file was purged ──▶ the live files instead, newest first
@@ -22,7 +22,6 @@ from indextables.core.arrow_values import array_of
 from indextables.core.errors import ObjectNotFound, SplitError
 from indextables.core.predicate import TRUE
 from indextables.log.file_entries import FILE_SCHEMA, files_table
-from indextables.log.history import read_changes
 from indextables.log.table_log import VersionFile
 from indextables.split.plan.access import RowNumbers
 from indextables.table.handle import TableHandle
@@ -55,14 +54,6 @@ def newest_rows(handle: TableHandle, selection: Selection, limit: int) -> pa.Tab
         if missing <= 0:
             break
     return pa.concat_tables([schema.empty_table(), *reversed(parts)])
-
-
-def added_rows(handle: TableHandle, selection: Selection, since: int) -> pa.RecordBatchReader:
-    """The rows of the selection that commits after version `since` added and none of them removed. Raises ChangesGone."""
-    changes = read_changes(handle, since)
-    gone = changes.removes.column("path").combine_chunks()
-    adds = changes.adds.filter(pc.invert(pc.is_in(changes.adds.column("path"), value_set=gone)))
-    return scan(handle, _request(handle, selection, adds))
 
 
 def _request(handle: TableHandle, selection: Selection, files: pa.Table) -> ReadRequest:
@@ -174,4 +165,4 @@ def _last(reader: pa.RecordBatchReader, limit: int) -> pa.Table:
     return table.slice(max(table.num_rows - limit, 0))
 
 
-__all__ = ["Selection", "added_rows", "newest_rows"]
+__all__ = ["Selection", "newest_rows"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from indextables.log.actions import TxnAction
 from indextables.log.commit import Committed
 from indextables.table.build.incoming_rows import rows_in
 from indextables.table.build.ingest import ingest
@@ -26,3 +27,8 @@ def append(handle: TableHandle, data: Any, progress: Watcher | None = None, if_v
         computed_from_all=if_version is not None,
         progress=progress,
     )
+
+
+def append_once(handle: TableHandle, data: Any, txn: TxnAction, progress: Watcher | None = None) -> Committed:
+    """Write the rows of `data` as a batch of an exactly-once writer, unless the batch is in the table already."""
+    return ingest(handle, rows_in(data, handle.schema), parameters={"mode": "Append"}, txn=txn, progress=progress)
