@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
 import re
@@ -143,6 +144,15 @@ def upgraded(table: Table) -> None:
     assert table.refresh().upgrade_protocol().written
 
 
+async def anext_of(table: Table) -> pa.RecordBatch:
+    """The first rows of a stream."""
+    stream = table.follow_async(since=0)
+    try:
+        return await anext(stream)
+    finally:
+        await stream.aclose()
+
+
 VERBS: dict[str, Callable[[Table, Path], Any]] = {
     "create": lambda _, place: Table.create(place / "new", SCHEMA),
     "open": lambda table, _: Table.open(table.url),
@@ -160,6 +170,9 @@ VERBS: dict[str, Callable[[Table, Path], Any]] = {
     "component_sizes": lambda table, _: table.component_sizes(),
     "history": lambda table, _: table.history(),
     "changes": lambda table, _: table.changes(0),
+    "changes_rows": lambda table, _: table.changes_rows(0).read_all(),
+    "follow": lambda table, _: next(table.follow(since=0)),
+    "follow_async": lambda table, _: asyncio.run(anext_of(table)),
     "partitions": lambda table, _: table.partitions(),
     "describe": lambda table, _: table.describe(),
     "state": lambda table, _: table.state(),
@@ -180,7 +193,7 @@ VERBS: dict[str, Callable[[Table, Path], Any]] = {
     "drop": lambda table, _: drop_table(open_log(table.url)),
 }
 """How each verb is called, in an order in which each of them has something to do."""
-SERIES = {"merge_splits": "merge"}
+SERIES = {"merge_splits": "merge", "follow_async": "follow"}
 """Verbs whose figures have another name."""
 
 

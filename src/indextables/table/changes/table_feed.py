@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from indextables.core.metrics import METRICS
 from indextables.table.arguments import Moment
 from indextables.table.at_version import TableAtVersion
 
@@ -13,6 +14,7 @@ from indextables.table.at_version import TableAtVersion
 class Feed(TableAtVersion):
     """Rows that came and went, commit by commit."""
 
+    @METRICS.measured("changes_rows")
     def changes_rows(
         self,
         since: int | Moment,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from indextables.core.errors import OptionError, SchemaError, VersionNotFound
+from indextables.core.metrics import METRICS
 from indextables.log.snapshot import check_same_table
 from indextables.table.arguments import Moment, milliseconds, whole_number
 from indextables.table.at_version import TableAtVersion
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 class Following(TableAtVersion):
     """What callers are told of rows that are still to come."""
 
+    @METRICS.measured("follow")
     def follow(
         self,
         since: int | Moment | None = None,
@@ -52,6 +54,7 @@ class Following(TableAtVersion):
         planner, start = self._stream(since, _options(columns, where, query))
         return follow_rows(planner, start, Pause(interval, stop, self._handle.log.clock))
 
+    @METRICS.measured("follow")
     def follow_async(
         self,
         since: int | Moment | None = None,
