@@ -17,7 +17,7 @@ from indextables.spark.errors import one_line
 
 if TYPE_CHECKING:
     from indextables.spark.reading.read_options import ReadOptions
-    from indextables.table.handle import TableHandle
+    from indextables.table.distributed.opening import TableHandle
 
 NAME = "indextables"
 
@@ -74,7 +74,7 @@ class IndexTablesSource(DataSource):
 
     def _pinned(self, question: ReadOptions) -> TableHandle:
         from indextables.spark.reading.read_options import stays_at_version
-        from indextables.table.open_table import pin_version
+        from indextables.table.distributed.opening import pin_version
 
         stays_at_version(question.options)
         handle = pin_version(question.url, question.options, question.version, timestamp_ms=question.timestamp_ms)

@@ -20,7 +20,7 @@ from typing import Final, Literal
 import msgspec
 import pyarrow as pa
 
-from indextables.table.open_log import full_url
+from indextables.table.distributed.opening import full_url
 
 logger = logging.getLogger("indextables")
 

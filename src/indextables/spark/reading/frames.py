@@ -27,7 +27,7 @@ from indextables.spark.reading.source_reader import read_task
 from indextables.spark.worker_errors import plainly
 from indextables.spark.worker_garbage import light_collections
 from indextables.spark.worker_pipe import end_quietly
-from indextables.table.arguments import Moment, parse_where
+from indextables.table.distributed.opening import TableHandle, pin_version
 from indextables.table.distributed.read_tasks import (
     SCORE,
     ByScore,
@@ -38,8 +38,7 @@ from indextables.table.distributed.read_tasks import (
     plan_count,
     plan_tasks,
 )
-from indextables.table.handle import TableHandle
-from indextables.table.open_table import pin_version
+from indextables.table.distributed.requests import Moment, parse_where
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

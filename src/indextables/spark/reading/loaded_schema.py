@@ -6,8 +6,8 @@ from pyspark.sql.types import StructType
 
 from indextables.spark.reading.arrow_types import spark_schema
 from indextables.spark.reading.read_options import ReadOptions
+from indextables.table.distributed.opening import TableHandle
 from indextables.table.distributed.read_tasks import SCORE, make_request
-from indextables.table.handle import TableHandle
 
 
 def loaded_schema(options: ReadOptions, handle: TableHandle, *, months: bool = False) -> StructType:

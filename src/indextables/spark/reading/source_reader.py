@@ -21,6 +21,7 @@ from indextables.spark.errors import one_line
 from indextables.spark.reading.arrow_types import ToSpark, arrow_schema, check_schema
 from indextables.spark.reading.read_options import ReadOptions
 from indextables.spark.worker_pipe import end_quietly
+from indextables.table.distributed.opening import open_pinned
 from indextables.table.distributed.read_tasks import (
     SCORE,
     ByScore,
@@ -29,7 +30,6 @@ from indextables.table.distributed.read_tasks import (
     make_request,
     plan_tasks,
 )
-from indextables.table.open_table import open_pinned
 
 FIRST_ROWS = 1024
 """At most so many rows are in a task's first batch: a query with a small limit gets its rows early."""

@@ -11,8 +11,8 @@ import pyarrow as pa
 from indextables.core.runtime.jobs import JOBS
 from indextables.spark.maintenance.prewarm import prewarm
 from indextables.sql.commands import Prewarm
-from indextables.table.at_version import handle_of
-from indextables.table.inspect.running_jobs import PREWARMED, prewarm_answer
+from indextables.table.distributed.definitions import handle_of
+from indextables.table.distributed.maintenance import PREWARMED, prewarm_answer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

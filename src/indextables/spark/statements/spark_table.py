@@ -10,7 +10,7 @@ import pyarrow as pa
 from indextables.spark.maintenance.maintain import run_merge
 from indextables.spark.tasks import ExecutorWorkers
 from indextables.table import Table
-from indextables.table.at_version import handle_of
+from indextables.table.distributed.definitions import handle_of
 from indextables.table.distributed.maintenance import Checkpointed, compact_by, component_sizes_by
 from indextables.table.distributed.merge_job import Merged, begin_merge, merge_limits
 from indextables.table.distributed.purge_job import Purged, purge_by
@@ -18,7 +18,7 @@ from indextables.table.distributed.purge_job import Purged, purge_by
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from indextables.table.progress import Watcher
+    from indextables.table.distributed.maintenance import Watcher
 
 MERGE_BYTES: Final = 1 << 30
 """Bytes of live splits from which executors merge: 1 GiB, which one process merges in about half a minute. Spark takes some

@@ -22,8 +22,8 @@ from indextables.spark.reading.month_intervals import as_months
 from indextables.spark.worker_errors import plainly
 from indextables.spark.writing.distribution import optimize, split_size
 from indextables.spark.writing.write_options import WriteRequest, exists_already, parse_request
+from indextables.table import Table
 from indextables.table.distributed.write_job import Built, Commit, WriteJob
-from indextables.table.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -2,6 +2,9 @@
 
     driver: plan ──▶ values that pickle ──▶ executors: run ──▶ answers that pickle ──▶ driver: commit, or put together
 
+opening.py         how an engine comes to a table: its log, a handle at a version
+definitions.py     tables as an engine's catalog sees them: made, described, emptied and dropped
+requests.py        what an engine asks of a table, as values
 read_tasks.py      `ReadTask` and planning: rows, counts and groups of some splits
 partition_tasks.py tasks that read one partition of a table each
 column_facts.py    what the log knows of a column of some files

@@ -17,8 +17,10 @@ from indextables.split.cache.index_cache import Prewarmed
 from indextables.table.distributed.task_packing import packed, packed_slices, unpacked
 from indextables.table.handle import TableHandle
 from indextables.table.inspect.component_sizes import SPLITS_AT_ONCE, components_of, together
+from indextables.table.inspect.running_jobs import PREWARMED, prewarm_answer
 from indextables.table.open_log import open_log
 from indextables.table.open_table import open_table_of, pin_version
+from indextables.table.progress import Watcher
 from indextables.table.read.prewarm import prewarm_files
 from indextables.table.read.prewarm_choice import DEFAULT_CHOICE, PrewarmChoice, choose
 from indextables.table.read.request import make_request, plan_read
@@ -71,4 +73,14 @@ def plan_prewarm(
     return PrewarmTask(handle.without_files(), packed(files), choice) if files.num_rows else None
 
 
-__all__ = ["Checkpointed", "PrewarmTask", "Prewarmed", "compact_by", "component_sizes_by", "plan_prewarm"]
+__all__ = [
+    "PREWARMED",
+    "Checkpointed",
+    "PrewarmTask",
+    "Prewarmed",
+    "Watcher",
+    "compact_by",
+    "component_sizes_by",
+    "plan_prewarm",
+    "prewarm_answer",
+]

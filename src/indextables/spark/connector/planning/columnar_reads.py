@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 )
 
 from indextables.core import options as opt
-from indextables.table.handle import TableHandle
+from indextables.table.distributed.opening import TableHandle
 
 _FLAT_TYPES: Final = (
     BooleanType,

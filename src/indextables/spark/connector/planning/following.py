@@ -22,9 +22,8 @@ from indextables.core.errors import SchemaError
 from indextables.spark.connector.planning.questions import TableText, keep_handle
 from indextables.spark.reading.arrow_types import check_schema
 from indextables.spark.reading.read_options import ReadOptions, read_options
+from indextables.table.distributed.opening import TableHandle, open_pinned, pin_version
 from indextables.table.distributed.read_tasks import SCORE
-from indextables.table.handle import TableHandle
-from indextables.table.open_table import open_pinned, pin_version
 
 
 def follows(options: ReadOptions) -> bool:

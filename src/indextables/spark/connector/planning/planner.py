@@ -46,9 +46,9 @@ from indextables.table.distributed.local_answers import (
     known_rows,
     may_answer_here,
 )
+from indextables.table.distributed.opening import TableHandle
 from indextables.table.distributed.read_tasks import SCORE
-from indextables.table.handle import TableHandle
-from indextables.table.read.request import ByColumns, ReadPlan
+from indextables.table.distributed.requests import ByColumns, ReadPlan
 
 _YES: Final = b"\x01"
 _NO: Final = b"\x00"

@@ -33,10 +33,9 @@ from indextables.spark.reading.arrow_types import check_schema, spark_schema
 from indextables.spark.reading.read_options import ReadOptions, read_options
 from indextables.table.distributed.filter_answers import FilterAnswer
 from indextables.table.distributed.local_answers import sums_fit
+from indextables.table.distributed.opening import TableHandle, open_pinned, pin_version
 from indextables.table.distributed.read_tasks import SCORE, ByScore, ReadRequest, make_request
-from indextables.table.handle import TableHandle
-from indextables.table.open_table import open_pinned, pin_version
-from indextables.table.read.request import ByColumns, ReadPlan, plan_read
+from indextables.table.distributed.requests import ByColumns, ReadPlan, plan_read
 
 _MOST_HANDLES: Final = 64
 """At most so many tables stay open for the planner: those of a session's running queries."""

@@ -13,9 +13,8 @@ import pyarrow as pa
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
 from indextables.core.errors import QueryError
-from indextables.table.handle import TableHandle
-from indextables.table.read.request import ReadRequest
-from indextables.table.read.snippets import Snippets, wanted_words
+from indextables.table.distributed.opening import TableHandle
+from indextables.table.distributed.requests import ReadRequest, Snippets, wanted_words
 
 _HIGHLIGHT: Final = StructType([StructField("start", IntegerType()), StructField("end", IntegerType())])
 SNIPPET_TYPE: Final = StructType([StructField("text", StringType()), StructField("highlights", ArrayType(_HIGHLIGHT))])

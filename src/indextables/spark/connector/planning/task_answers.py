@@ -23,8 +23,8 @@ from indextables.spark.reading.arrow_types import arrow_schema, spark_schema
 from indextables.table.distributed.local_answers import file_bytes, first_files
 from indextables.table.distributed.partition_tasks import plan_partitions
 from indextables.table.distributed.read_tasks import plan_tasks
+from indextables.table.distributed.requests import plan_read
 from indextables.table.distributed.task_packing import name_of
-from indextables.table.read.request import plan_read
 
 
 def tasks(asked: Mapping[str, Any]) -> list[bytes]:

@@ -24,11 +24,8 @@ from indextables.spark.connector.planning.planner import open_handle, reader_opt
 from indextables.spark.connector.planning.questions import TableText, keep_handle, pin_table
 from indextables.spark.connector.tables.hidden import open_hidden
 from indextables.spark.reading.read_options import read_options
-from indextables.table.handle import TableHandle
-from indextables.table.open_log import open_log
-from indextables.table.open_table import open_pinned, open_table_of
-from indextables.table.table import table_at
-from indextables.table.write.drop_table import drop_table
+from indextables.table.distributed.definitions import drop_table, table_at
+from indextables.table.distributed.opening import TableHandle, open_log, open_pinned, open_table_of
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _OF_CATALOG: Final = frozenset(

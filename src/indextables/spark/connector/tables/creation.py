@@ -32,13 +32,10 @@ from indextables.spark.connector.planning.questions import TableText, pin_table
 from indextables.spark.connector.tables.catalog import properties_of
 from indextables.spark.reading.arrow_types import spark_schema
 from indextables.spark.reading.read_options import check_known
+from indextables.table.distributed.definitions import drop_table, table_at
+from indextables.table.distributed.opening import TableHandle, full_url, open_log, open_table_of
 from indextables.table.distributed.replace_job import begin_replace
 from indextables.table.distributed.write_job import WriteJob, begin_write
-from indextables.table.handle import TableHandle
-from indextables.table.open_log import full_url, open_log
-from indextables.table.open_table import open_table_of
-from indextables.table.table import table_at
-from indextables.table.write.drop_table import drop_table
 
 PROPERTIES: Final = "indextables.properties"
 """The option by which a staged table tells its write the user's own properties, as JSON."""

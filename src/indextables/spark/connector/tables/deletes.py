@@ -14,12 +14,9 @@ from indextables.spark.connector.planning.filters import answer_tree
 from indextables.spark.connector.planning.planner import arrow_stream
 from indextables.spark.connector.planning.questions import opened
 from indextables.spark.reading.arrow_types import spark_schema
+from indextables.table.distributed.definitions import drop_partitions, partition_values, purge_after_write
 from indextables.table.distributed.filter_answers import Exactness
-from indextables.table.handle import TableHandle
-from indextables.table.maintain.describe_rows import partition_values
-from indextables.table.maintain.purge_on_write import purge_after_write
-from indextables.table.open_table import open_table_of
-from indextables.table.write.drop_partitions import drop_partitions
+from indextables.table.distributed.opening import TableHandle, open_table_of
 
 
 def partition_filter(trees: list[Any], schema: pa.Schema, columns: tuple[str, ...], request: str) -> Predicate | None:

@@ -12,8 +12,8 @@ from pyspark.sql.types import StructType
 from indextables.spark.connector.planning.planner import arrow_stream
 from indextables.spark.connector.planning.questions import TableText, keep_handle, opened
 from indextables.spark.reading.read_options import ReadOptions
-from indextables.table.handle import TableHandle
-from indextables.table.maintain.describe_rows import described_columns, described_rows
+from indextables.table.distributed.definitions import described_columns, described_rows
+from indextables.table.distributed.opening import TableHandle
 
 
 def open_hidden(which: str, options: Mapping[str, str], read: ReadOptions, handle: TableHandle) -> list[bytes]:

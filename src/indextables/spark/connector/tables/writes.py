@@ -24,10 +24,9 @@ from indextables.spark.connector.tables.deletes import partition_filter
 from indextables.spark.reading.read_options import READ_OPTIONS
 from indextables.spark.writing.source_writer import BatchWriter
 from indextables.spark.writing.write_options import WriteRequest, exists_already, parse_request
+from indextables.table.distributed.opening import open_log, open_table_of
 from indextables.table.distributed.replace_job import begin_replace
 from indextables.table.distributed.write_job import WriteJob, begin_write
-from indextables.table.open_log import open_log
-from indextables.table.open_table import open_table_of
 
 _MODES: Final = {"ErrorIfExists": "error", "Ignore": "ignore", "Append": "append", "Overwrite": "overwrite"}
 """Spark's names of the modes of a save, and ours."""
