@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -24,9 +25,12 @@ from indextables.core.errors import (
     TableReplaced,
     VersionNotFound,
 )
+from indextables.core.types import arrow_to_spark_json
+from indextables.log.commit import commit
+from indextables.log.conflicts import Change, MetadataUpdate
 from indextables.log.log_paths import version_key
 from log.support import Hooked
-from tables import on_store, store_of
+from tables import handle_of, on_store, store_of
 
 SCHEMA = "p string, n long, m text"
 
@@ -186,6 +190,21 @@ def test_what_ends_a_stream(tmp_path: Path) -> None:
     Table.create(tmp_path / "t", SCHEMA)
     with pytest.raises(TableReplaced, match="dropped and created again"):
         next(followed)
+
+
+def test_a_column_that_is_added_meanwhile(table: Table) -> None:
+    """The rows of a stream keep the columns that it began with; the next stream has all of them."""
+    followed = table.follow(interval=0.01)
+    table.append(rows(1))
+    handle = handle_of(table)
+    wider = pa.schema([*handle.schema, pa.field("x", pa.int64())])
+    commit(handle, Change(metadata=MetadataUpdate(schema_string=arrow_to_spark_json(wider))), operation="WRITE")
+    newer = Table.open(table.url)
+    newer.append(rows(2).append_column("x", pa.array([7])))
+    assert numbers(followed, 2) == [1, 2]
+    newer.append(rows(3).append_column("x", pa.array([8])))
+    assert next(followed).to_pydict() == {"p": ["a"], "n": [3], "m": ["row number0"]}
+    assert [batch["x"].to_pylist() for batch in islice(newer.follow(0), 3)] == [[None], [7], [8]]
 
 
 async def next_numbers(batches: AsyncIterator[pa.RecordBatch], count: int) -> list[int]:

@@ -231,8 +231,8 @@ def test_available_now_ends_at_the_version_that_was_newest(history: History) -> 
     names = history.append(3)
     planner = history.planner(max_files=2)
     planner.prepare_available_now()
-    start = planner.initial()
     history.append(5)
+    start = planner.initial()
     found, end = drained(planner, start)
     assert (found, end.version) == (names, 2)
     assert drained(history.planner(), end)[0] == history.versions[2].adds

@@ -109,7 +109,8 @@ class StreamPlanner:
     def initial(self) -> Offset:
         """Where the stream begins if there is no checkpoint: the same answer each time. Raises VersionNotFound, ChangesGone."""
         if self._initial is None:
-            self._table.look()
+            if self._target is None:
+                self._table.look()
             options, at = self._options, self._table.at
             wants_snapshot = options.starting_version is None and options.starting_timestamp is None
             has_files = wants_snapshot and self._table.pinned(self._newest.version).count > 0
