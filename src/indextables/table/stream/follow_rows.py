@@ -102,7 +102,7 @@ def follow_rows(planner: StreamPlanner, start: Offset, waiting: Waiting) -> Gene
         if end == start:
             waiting.pause()
             continue
-        with scan(planner.head, planner.request(start, end)) as reader:
+        with _reader(planner, start, end) as reader:
             for batch in reader:
                 yield batch
                 if waiting.is_over():
@@ -120,8 +120,7 @@ async def follow_rows_async(
         if end == start:
             await waiting.pause_async()
             continue
-        request = await _in_thread(partial(planner.request, start, end))
-        reader = scan(planner.head, request)
+        reader = await _in_thread(partial(_reader, planner, start, end))
         close = reader.close
         try:
             while (batch := await _in_thread(partial(next, reader, None), otherwise=close)) is not None:
@@ -135,6 +134,11 @@ async def follow_rows_async(
             close()
         planner.done(end)
         start = end
+
+
+def _reader(planner: StreamPlanner, start: Offset, end: Offset) -> pa.RecordBatchReader:
+    """The rows between two offsets."""
+    return scan(planner.head, planner.request(start, end))
 
 
 def _nothing() -> None:

@@ -80,6 +80,10 @@ class StreamPlanner:
     """A stream of the files of one table. Raises ForeignTable, SchemaError, PredicateError and QueryError when it is made."""
 
     def __init__(self, handle: TableHandle, options: StreamOptions | None = None) -> None:
+        """`handle` is at a version that was the newest one when it was opened, not one that somebody travelled to.
+
+        What follows an old version may be cleaned up, and a refresh from there would not see that anything came.
+        """
         self._options = options or StreamOptions()
         handle.require_bundles("reading")
         self._table = StreamedTable(handle)
