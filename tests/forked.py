@@ -68,7 +68,9 @@ def _read_until(reading: int, end: float) -> bytes | None:
     """All bytes of a pipe until its other side is closed. None where that does not happen in time."""
     parts = []
     with os.fdopen(reading, "rb", buffering=0) as answer:
-        while select.select([answer], [], [], max(0.0, end - time.monotonic()))[0]:
+        ready = select.poll()  # select() takes no descriptor above 1,023
+        ready.register(answer, select.POLLIN)
+        while ready.poll(max(0.0, end - time.monotonic()) * 1000):
             part = answer.read(65_536)
             if not part:
                 return b"".join(parts)

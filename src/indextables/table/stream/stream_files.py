@@ -8,7 +8,6 @@ come out of a JSON checkpoint count as added by the checkpoint's version, so it 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.core.runtime.cached_property import cached_property
 from indextables.log.actions import Actions, AddAction
 from indextables.log.file_entries import FILE_SCHEMA, files_table
 from indextables.table.stream.stream_options import Limits
