@@ -100,6 +100,25 @@ def test_files_as_they_arrive(t: str, place: Path, meanwhile: Steps) -> None:
     assert in_table(t) == [1, 2, 3, 4, 5, 6]
 
 
+def test_an_older_copy_of_the_ledger_is_refused(t: str, place: Path, meanwhile: Steps) -> None:
+    """Its next batch would have a number that the table has already, and the files of that batch would be left out."""
+    write(place, "a.jsonl", 1)
+    meanwhile(nothing)
+    follow(t, place)
+    (ledger,) = (place / STATE).glob("*.ledger")
+    copy = ledger.read_bytes()
+    write(place, "b.jsonl", 2)
+    meanwhile(nothing)
+    follow(t, place)
+    ledger.write_bytes(copy)
+    write(place, "c.jsonl", 3)
+    meanwhile(nothing)
+    result = follow(t, place)
+    assert result.code not in (OK, 130)
+    assert "is older than the table: it ends with batch 1, and the table has batch 2" in result.err
+    assert in_table(t) == [1, 2]
+
+
 def test_all_formats_go_into_one_table(t: str, place: Path, meanwhile: Steps) -> None:
     write(place, "a.jsonl", 1)
     (place / "b.csv").write_text("n\n2\n")

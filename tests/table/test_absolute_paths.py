@@ -69,6 +69,14 @@ def test_rows_are_read(place: Path) -> None:
     assert table.aggregate((), {"s": "sum(id)"}).to_pylist() == [{"s": sum(IDS)}]
 
 
+def test_change_feeds_read_them(place: Path) -> None:
+    table = Table.open(str(place))
+    table.overwrite(some(40), where="d = 'd0'")
+    feed = table.changes_rows(0).read_all()
+    kinds = feed.group_by("_change_type").aggregate([("id", "count")]).to_pylist()
+    assert {row["_change_type"]: row["id_count"] for row in kinds} == {"insert": 50, "delete": 20}
+
+
 def test_tasks_of_other_processes_read_them(place: Path) -> None:
     handle = handle_of(Table.open(str(place)))
     plan = plan_tasks(handle, make_request(handle, "reading", columns=("id",)), 2)

@@ -159,6 +159,25 @@ def test_tables_inside_and_hidden_splits_stay(table: Table) -> None:
     assert Table.open(inner.url).scan().read_all().column("word").to_pylist() == ["x"]
 
 
+def test_logs_that_a_repair_moved_go_too(table: Table) -> None:
+    damaged = Path(table.url) / "_transaction_log_damaged_1"
+    damaged.mkdir()
+    (damaged / "00000000000000000000.json").write_text("{}")
+    drop_table(open_log(table.url))
+    assert not Path(table.url).exists()
+    Table.create(table.url, NEW)
+
+
+def test_what_lies_behind_a_link_stays_and_the_rest_goes(table: Table, tmp_path: Path) -> None:
+    directory = next(path for path in Path(table.url).iterdir() if path.name.startswith("day="))
+    directory.rename(tmp_path / "elsewhere")
+    directory.symlink_to(tmp_path / "elsewhere")
+    drop_table(open_log(table.url))
+    assert [path.name for path in Path(table.url).iterdir()] == [directory.name]
+    assert list((tmp_path / "elsewhere").rglob("*.split"))
+    Table.create(table.url, NEW)
+
+
 @pytest.mark.parametrize("column", ["_day", ".day"])
 def test_splits_of_partition_columns_with_hidden_names_go(tmp_path: Path, column: str) -> None:
     made = Table.create(tmp_path / "t", pa.schema([("id", pa.int64()), (column, pa.string())]), partition_by=[column])

@@ -13,7 +13,7 @@ import pyarrow as pa
 from indextables.cli.answers import Rows
 from indextables.cli.arriving.arrivals import Arrivals, Arrived
 from indextables.cli.arriving.ledger import Batch, Ledger
-from indextables.cli.arriving.take_batch import Reading, StillWritten, Taken, take_batch, was_committed
+from indextables.cli.arriving.take_batch import Reading, StillWritten, Taken, check_newest, take_batch, was_committed
 from indextables.cli.errors import UsageError
 from indextables.cli.load.formats import Format
 from indextables.cli.load.schema_file import schema_argument
@@ -97,6 +97,7 @@ class _Followed:
         table = self._table()
         ledger = Ledger(self._state, table.id)
         try:
+            check_newest(table, ledger)
             if ledger.open_batch is not None and was_committed(table, ledger, ledger.open_batch):
                 ledger.done()
             while True:

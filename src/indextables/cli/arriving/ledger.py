@@ -94,6 +94,11 @@ class Ledger:
         return f"import:{self._id}"
 
     @property
+    def last(self) -> int:
+        """The number of the newest batch, 0 where there is none."""
+        return self._last
+
+    @property
     def path(self) -> Path:
         """Where the ledger lies."""
         return self._path
@@ -180,8 +185,8 @@ class Ledger:
                 self._apply(msgspec.json.decode(line, type=_Line))
         except msgspec.DecodeError as error:
             raise InputError(
-                f"{self._path} is damaged ({error}), so nobody knows which files were taken: put it back from a copy, or remove "
-                "it to take every file of the directory again"
+                f"{self._path} is damaged ({error}), so nobody knows which files were taken: put back a copy that was made "
+                "since the last import, or remove it to take every file of the directory again"
             ) from error
 
     def _apply(self, line: _Line) -> None:

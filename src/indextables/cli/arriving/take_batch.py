@@ -53,6 +53,19 @@ class Taken:
     commit: Commit
 
 
+def check_newest(table: Table, ledger: Ledger) -> None:
+    """Raise InputError where the table has batches that the ledger does not know: an older copy of the ledger was put back."""
+    from indextables.table.loading import newest_batch
+
+    newest = newest_batch(table.refresh(), ledger.app_id)
+    if newest > ledger.last:
+        raise InputError(
+            f"{ledger.path} is older than the table: it ends with batch {ledger.last}, and the table has batch {newest}, so "
+            "nobody knows which files were taken since; put back the newest copy, or remove it to take every file again",
+            file=str(ledger.path),
+        )
+
+
 def was_committed(table: Table, ledger: Ledger, batch: Batch) -> bool:
     """Whether the commit of a batch that an earlier run began is in the table. Raises InputError where nobody can tell."""
     from indextables.table.loading import batches_are_known_for, newest_batch

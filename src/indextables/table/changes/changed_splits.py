@@ -13,6 +13,7 @@ from indextables.log.open_snapshot import open_log
 from indextables.log.snapshot import check_same_table
 from indextables.split.cache.cache_location import open_cache
 from indextables.split.reader import SplitReader
+from indextables.storage.object_keys import inside_root
 from indextables.table.changes.change_plan import ChangePlan, VersionChanges
 from indextables.table.handle import TableHandle
 from indextables.table.read.split_readers import PartitionValues
@@ -42,7 +43,7 @@ def _reader(handle: TableHandle, entry: SplitEntry, partition_columns: Sequence[
     values = PartitionValues(handle.snapshot, partition_columns)
     return SplitReader(
         handle.log.store,
-        entry.path,
+        _key(handle, entry.path),
         size=entry.size,
         footer_start=entry.footer_start,
         table_schema=handle.schema,
@@ -50,7 +51,13 @@ def _reader(handle: TableHandle, entry: SplitEntry, partition_columns: Sequence[
         cache=open_cache(handle.options),
         table=handle.url,
         rows=entry.rows,
+        path=entry.path,
     )
+
+
+def _key(handle: TableHandle, path: str) -> str:
+    """Where a file lies in the store: the log may name it by an absolute path or a URL."""
+    return inside_root(handle.url, path) or path
 
 
 @contextmanager
@@ -82,7 +89,7 @@ def _lacks_a_file(handle: TableHandle, changes: VersionChanges) -> bool:
     paths = [entry.path for one in changes.partitions for entry in (*one.removed, *one.added)]
     for start in range(0, len(paths), _HEADS_AT_A_TIME):
         some = paths[start : start + _HEADS_AT_A_TIME]
-        if None in handle.log.side_by_side([partial(handle.log.head, path) for path in some]):
+        if None in handle.log.side_by_side([partial(handle.log.head, _key(handle, path)) for path in some]):
             return True
     return False
 

@@ -15,7 +15,15 @@ from typing import Final
 
 from indextables.core.errors import CorruptLog, StorageError, TableReplaced
 from indextables.core.metrics import METRICS
-from indextables.log.log_paths import LOG_DIR, inner_table, is_hidden, parse_log_key, parse_state_key, version_key
+from indextables.log.log_paths import (
+    LOG_DIR,
+    MOVED_LOGS,
+    inner_table,
+    is_hidden,
+    parse_log_key,
+    parse_state_key,
+    version_key,
+)
 from indextables.log.open_snapshot import open_log
 from indextables.log.table_log import TableLog
 from indextables.storage.local import local_store
@@ -35,7 +43,7 @@ def drop_table(log: TableLog) -> None:
     table in the middle of the drop, which is left alone.
     """
     base = _base(log)
-    keys = [found.key for found in log.store.list("")]
+    keys = _own_keys(log)
     steps = _steps(keys, base)
     for number, step in enumerate(steps):
         if number > 1 and step and log.head(_VERSION_ZERO) is not None:
@@ -46,6 +54,16 @@ def drop_table(log: TableLog) -> None:
     log.cache.forget(log.url)
     if local_store(log.store) is not None:
         _remove_directories(Path(log.url), [key for step in steps for key in step])
+
+
+def _own_keys(log: TableLog) -> list[str]:
+    """Everything at the table's place but what lies behind a symbolic link, where a store deletes nothing."""
+    keys = [found.key for found in log.store.list("")]
+    local = local_store(log.store)
+    if local is None:
+        return keys
+    linked = {directory for directory in {key.rpartition("/")[0] for key in keys} if local.is_behind_link(directory)}
+    return [key for key in keys if key.rpartition("/")[0] not in linked]
 
 
 def _base(log: TableLog) -> int | None:
@@ -75,7 +93,8 @@ def _steps(keys: Collection[str], base: int | None) -> list[list[str]]:
     ]
     zero = [key for key in of_log if key == _VERSION_ZERO]
     names = [key for key in of_log if _is_version(key) and key != _VERSION_ZERO]
-    rest = [key for key in of_log if key not in numbers and not _is_version(key)]
+    moved = [key for key in keys if key.startswith(MOVED_LOGS)]  # a repair of this table wrote or moved them
+    rest = [key for key in of_log if key not in numbers and not _is_version(key)] + moved
     return [others, zero, last, splits, rest, names]
 
 

@@ -8,9 +8,8 @@ time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NoReturn
 
 from indextables.core.errors import (
     CommitOutcomeUnknown,
@@ -23,18 +22,16 @@ from indextables.core.errors import (
     TableReplaced,
     VersionNotFound,
 )
-from indextables.log.actions import SCHEMA_KEY, Actions, AddAction
+from indextables.log.actions import SCHEMA_KEY, Actions
 from indextables.log.commit import Committed, commit
 from indextables.log.conflicts import Change, MetadataUpdate
 from indextables.log.deciding.restored_files import restore_target, restored_files
-from indextables.log.file_entries import paths_in, rows_to_adds
+from indextables.log.file_entries import paths_in
 from indextables.log.log_cache import LogCache
 from indextables.log.open_snapshot import open_log
 from indextables.log.put_once import commit_back_off
 from indextables.log.snapshot import check_same_table
 from indextables.table.handle import TableHandle
-
-_Partition: TypeAlias = frozenset[tuple[str, str]]
 
 logger = logging.getLogger("indextables")
 
@@ -81,7 +78,7 @@ def _give_up(target: TableHandle, done: Committed, gone: IndexTablesError) -> No
 
 
 def _taken_back(restored: TableHandle, done: Committed) -> str:
-    """Undo a restore: all of it, or as much as others have left since. Says which, and where the rest is."""
+    """Undo a restore: all of it, or only what came back, if others have removed files since. Says where the rest is."""
     assert done.before is not None
     before = restored.moved(done.before)
     actions = done.actions or Actions()
@@ -107,40 +104,12 @@ def _taken_back(restored: TableHandle, done: Committed) -> str:
         live = paths_in(newest.files(), back)
         if not live:
             return f"others have replaced what came back; {rest}"
-        again = _not_replaced(undone, actions.adds, live, _partitions_with_new_files(restored, newest))
         try:
-            undo = commit(newest, Change(removes=tuple(sorted(live)), adds=tuple(again)), operation=_OPERATION)
+            undo = commit(newest, Change(removes=tuple(sorted(live))), operation=_OPERATION)
         except FilesChanged:
             continue
-        did = f"version {undo.snapshot.version} removes what came back, and keeps what others wrote since"
-        if len(again) == len(undone):
-            return f"{did}; all that the restore removed is back"
-        return f"{did}; {len(again)} of {len(undone)} files that the restore removed are back; {rest}"
+        return f"version {undo.snapshot.version} removes what came back, and keeps what others wrote since; {rest}"
     raise _unknown(restored, done, "others went on to remove what came back")
-
-
-def _partitions_with_new_files(restored: TableHandle, newest: TableHandle) -> set[_Partition]:
-    """The partitions in which others have put files since the restore."""
-    known = set(restored.files().column("path").to_pylist())
-    return {_partition(add) for add in rows_to_adds(newest.files()) if add.path not in known}
-
-
-def _not_replaced(
-    undone: Iterable[AddAction], back: Iterable[AddAction], live: set[str], changed: set[_Partition]
-) -> list[AddAction]:
-    """The files that the restore removed, without those of partitions whose files others have replaced since.
-
-    There a merge or an overwrite has the rows of what came back, or rows in place of them: others beside them would be too many.
-    Where some files were only taken away, those that the restore removed come back.
-    """
-    left = {_partition(add) for add in back if add.path in live}
-    touched = {_partition(add) for add in back if add.path not in live}
-    replaced = {partition for partition in touched if partition in changed or partition not in left}
-    return [add for add in undone if _partition(add) not in replaced]
-
-
-def _partition(add: AddAction) -> _Partition:
-    return frozenset((name, value) for name, value in add.partition_values.items() if value is not None)
 
 
 def _undone_metadata(before: TableHandle, restored: TableHandle) -> MetadataUpdate:
