@@ -7,7 +7,6 @@ import traceback
 from indextables.core.errors import (
     CommitError,
     CommitOutcomeUnknown,
-    LogError,
     LogReadTimeout,
     ObjectNotFound,
     StorageError,
@@ -50,10 +49,6 @@ class Restorer(Actor):
         except (StorageError, LogReadTimeout) as error:
             self._told(f"is told: {error}")
             self.oracle.has_failed(self.name, self.clock.issued[first:], error)
-        except LogError as error:  # somebody dropped the table, or the table itself is broken
-            self._told(f"is told: {error}")
-            self.oracle.has_failed(self.name, self.clock.issued[first:], error)
-            self.oracle.gave_up(self.name, began, error)
         except Exception as error:
             raise Violation("crashed", f"{self.name}: {''.join(traceback.format_exception(error))}") from error
         else:

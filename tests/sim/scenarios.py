@@ -16,10 +16,6 @@ from sim.writers import Exactly, Writer
 Scenario = Callable[[int, Cut], Simulation]
 SCENARIOS: dict[str, Scenario] = {}
 
-PURGING = replace(CALM, network=8 * HOUR, naps=(2 * MINUTE, 11 * MINUTE, 2 * HOUR))
-"""What purge needs: a writer stands still for less than half the safety age between its last look at its uploads and the moment
-when its commit lands.
-"""
 GENERAL_QUOTA = Quota(commits=30, faults=5, cleanups=1, deaths=1)
 
 
@@ -34,9 +30,7 @@ def pick(seed: int, what: str, *choices: float) -> float:
 
 @scenario
 def general(seed: int, cut: Cut) -> Simulation:
-    """Everything at once: at least 4 actors, 30 commits, 5 faults, a clean-up and a death. In some schedules also purges, in some
-    restores.
-    """
+    """Everything at once: at least 4 actors, 30 commits, 5 faults, a clean-up and a death."""
     retention = pick(seed, "retention", HOUR, 30 * HOUR, 3 * DAY)
     weather = Weather(
         patience=pick(seed, "patience", 5 * MINUTE, 30 * MINUTE, 3 * HOUR),
@@ -44,9 +38,6 @@ def general(seed: int, cut: Cut) -> Simulation:
         freezes=pick(seed, "freezes", 0.0, 0.003, 0.01),
         jumps_rate=pick(seed, "jumps", 0.005, 0.02),
     )
-    purged = chance(seed, "purger") < 0.25
-    if purged:
-        weather = replace(weather, network=PURGING.network, naps=PURGING.naps)
     parts = 3 if chance(seed, "parts") < 0.2 else None
     sim = Simulation(
         seed,
@@ -88,10 +79,6 @@ def general(seed: int, cut: Cut) -> Simulation:
         sim.add(Creator, "N", operations=3)
     if chance(seed, "truncator") < 0.2:
         sim.add(Truncator, "T", operations=1)
-    if purged:
-        sim.add(Purger, "P", operations=6)
-    if chance(seed, "restorer") < 0.25:
-        sim.add(Restorer, "Z", operations=4)
     return sim
 
 
@@ -408,6 +395,12 @@ def slow(seed: int, cut: Cut) -> Simulation:
     sim.add(Checkpointer, "K", operations=4, compact=0.6, alone=True)
     sim.add(Cleaner, "C", operations=4, alone=True)
     return sim
+
+
+# purge: a writer stands still for less than half the safety age between its last look at its uploads and its commit's landing
+
+
+PURGING = replace(CALM, network=8 * HOUR, naps=(2 * MINUTE, 11 * MINUTE, 2 * HOUR))
 
 
 @scenario

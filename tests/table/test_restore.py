@@ -21,6 +21,7 @@ from indextables.core.errors import (
 )
 from indextables.core.options import Options
 from indextables.core.types import arrow_to_spark_json
+from indextables.log.file_entries import rows_to_adds
 from indextables.log.log_paths import version_key
 from indextables.log.open_snapshot import open_log
 from indextables.table.distributed.replace_job import begin_replace
@@ -297,6 +298,20 @@ class TestTargetThatGoes:
         ):
             opened(after_version(store, 4, then)).restore(version=2)
         assert ids(opened(store)) == []
+
+    def test_what_somebody_else_brought_back_meanwhile_is_not_added_again(self) -> None:
+        store = in_memory()
+        (replaced,) = rows_to_adds(opened(store).files())
+
+        def then() -> None:
+            lose_target(store)
+            opened(store).commit_files(adds=[replaced])
+
+        with pytest.raises(VersionNotFound, match="has the rows of version 3 again"):
+            opened(after_version(store, 4, then)).restore(version=2)
+        table = opened(store)
+        assert ids(table) == [9]
+        assert table.changes(table.version - 1).adds.num_rows == 0
 
     def test_after_a_merge_meanwhile_it_says_where_the_rows_are(self) -> None:
         store = in_memory(one_day=True)

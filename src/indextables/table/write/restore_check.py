@@ -84,9 +84,12 @@ def _taken_back(restored: TableHandle, done: Committed) -> str:
     actions = done.actions or Actions()
     back = [add.path for add in actions.adds]
     undone = restored_files(restore_target(before.snapshot), restored.snapshot).adds
+    there = paths_in(
+        restored.refreshed().files(), [add.path for add in undone]
+    )  # another restore has brought them back already
     change = Change(
         removes=tuple(back),
-        adds=tuple(undone),
+        adds=tuple(add for add in undone if add.path not in there),
         metadata=_undone_metadata(before, restored) if actions.metadata is not None else None,
         needs=tuple(restored.files().column("path").to_pylist()),
     )
