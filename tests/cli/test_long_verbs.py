@@ -1,13 +1,17 @@
-"""Verbs that take long say how far they are, and Ctrl-C leaves the table as it was: merge, clone, purge, prewarm, repair."""
+"""Verbs that take long say how far they are, or that they are at it, and Ctrl-C leaves the table as it was."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
+import sys
+import threading
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +20,11 @@ from cli.test_stop import stopped_at
 from indextables import Table
 from indextables.cli.errors import OK, TERMINATED
 from indextables.cli.render import progress
+from indextables.storage.local import LocalStore
 
 ROWS = 80
+LOG_OBJECTS = 5
+"""What the log of `template` holds: version 0 with the schema, and four commits."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +74,7 @@ def counts(result: Result, pattern: str) -> list[int]:
         (("merge", "{logs}"), r"merging: ([\d,]+) of 80 rows", ROWS),
         (("clone", "{logs}", "{logs}-copy"), r"copying: ([\d,]+) of 80 rows", ROWS),
         (("prewarm", "{logs}"), r"prewarming: ([\d,]+) of 16 files", 16),
-        (("repair", "{logs}"), r"repairing: ([\d,]+) objects looked at", 16),
+        (("repair", "{logs}"), r"repairing: ([\d,]+) objects looked at", LOG_OBJECTS + 16),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
@@ -83,9 +90,71 @@ def test_progress_moves(logs: Path, tmp_path: Path, command: tuple[str, ...], li
 def test_a_purge_counts_what_it_lists_and_what_it_deletes(logs: Path) -> None:
     orphans(logs, 1200)
     result = ok("purge", logs)
-    assert counts(result, r"purging: ([\d,]+) objects looked at") == [1000]
+    assert counts(result, r"purging: ([\d,]+) objects looked at") == [1000 + read for read in range(LOG_OBJECTS + 1)]
     assert counts(result, r"purging: ([\d,]+) of 1,200 files")[-1] == 1200
     assert "1,200 of 1,200 files, 100%" in result.err
+
+
+@pytest.mark.usefixtures("every_line")
+def test_a_check_counts_the_log_before_the_rows(logs: Path) -> None:
+    lines = ok("fsck", logs).err.splitlines()
+    assert lines[0] == f"checking: {LOG_OBJECTS} objects looked at"
+    assert lines[-1].startswith(f"checking: {ROWS} of {ROWS} rows")
+
+
+@pytest.mark.parametrize(
+    ("command", "label"),
+    [
+        (("checkpoint", "{logs}"), "summing up the log"),
+        (("restore", "{logs}", "--version", "1"), "restoring"),
+        (("truncate-time-travel", "{logs}"), "giving up old versions"),
+        (("drop-partitions", "{logs}", "--where", "host = 'node-1'"), "dropping partitions"),
+        (("drop", "{logs}", "--yes"), "dropping"),
+        (("purge", "{logs}"), "purging"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_verb_that_reports_nothing_for_long(
+    logs: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], label: str
+) -> None:
+    monkeypatch.setattr(progress, "_LINE_EVERY", 0.02)
+    monkeypatch.setattr(progress, "_LOOKED_EVERY", 0.01)
+    line = re.compile(rf"^{label}: .*\b\d+ s$", re.MULTILINE)
+    slow(monkeypatch, lambda: line.search(sys.stderr.text) is not None)
+    result = ok(*(word.format(logs=logs) for word in command))
+    assert line.search(result.err)
+    assert all(said.startswith(f"{label}: ") for said in result.err.splitlines())
+    assert not [thread for thread in threading.enumerate() if thread.name == "indextables-progress"]
+
+
+def test_a_verb_that_reports_nothing_for_long_on_a_terminal(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow(monkeypatch, lambda: "summing up the log" in sys.stderr.text)
+    assert "summing up the log" in run("checkpoint", logs, terminal=True).err
+
+
+def test_programs_that_read_json_get_no_lines(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_LINE_EVERY", 0)
+    monkeypatch.setattr(progress, "_LOOKED_EVERY", 0.01)
+    slow(monkeypatch, lambda: True, seconds=0.1)
+    assert ok("checkpoint", logs, "--json").err == ""
+
+
+def slow(monkeypatch: pytest.MonkeyPatch, said: Callable[[], bool], seconds: float = 0.0) -> None:
+    """The first time that a verb lists objects it waits for what the command says, at most half a minute."""
+    waited: list[bool] = []
+    real = LocalStore.list
+
+    def listing(store: LocalStore, *arguments: Any, **named: Any) -> Any:
+        at_it = any(frame.name in ("execute", "drop_table_at") for frame in traceback.extract_stack())
+        if at_it and not waited:
+            waited.append(True)
+            time.sleep(seconds)
+            until = time.monotonic() + 30
+            while not said() and time.monotonic() < until:
+                time.sleep(0.005)
+        return real(store, *arguments, **named)
+
+    monkeypatch.setattr(LocalStore, "list", listing)
 
 
 def test_a_bar_on_a_terminal_is_gone_before_a_warning(logs: Path) -> None:

@@ -47,13 +47,13 @@ def _listed_after_the_log() -> list[Patch]:
     read: dict[LogAtVersion, Hashes] = {}
 
     def plan_purge(at: LogAtVersion, ages: Ages, progress: ProgressCounter, *, preview: bool = False) -> PurgePlan:
-        read[at] = orphans_module.named_splits(at)
+        read[at] = orphans_module.named_splits(at, ProgressCounter(None))
         with mock.patch.object(orphans_module, "named_splits", return_value=read[at]):
             return real(at, ages, progress, preview=preview)
 
     return [
         mock.patch.object(purge_module, "plan_purge", plan_purge),
-        mock.patch.object(purge_module, "named_splits", lambda at: read[at]),
+        mock.patch.object(purge_module, "named_splits", lambda at, progress: read[at]),
     ]
 
 

@@ -94,13 +94,21 @@ def reachable_data_files(log: TableLog, table_id: str | None = None) -> set[str]
     return set().union(*_each_list_of_keys(log, set, table_id, ()))
 
 
-def reachable_hashes(log: TableLog, table_id: str, without: Container[str] = ()) -> Hashes:
+def reachable_hashes(
+    log: TableLog, table_id: str, without: Container[str] = (), told: Callable[[int], None] | None = None
+) -> Hashes:
     """`hashes` of the keys that `reachable_data_files` gives, sorted: 8 bytes a key, for a million of them.
 
     Log objects in `without` count as gone already. Two keys may have one hash: then a key that nobody names seems to be named,
     and stays. A key that is named never seems not to be.
+
+    `told` is called with 1 for each log object that was read.
     """
-    found = list(_each_list_of_keys(log, hashes, table_id, without))
+    found = []
+    for digests in _each_list_of_keys(log, hashes, table_id, without):
+        found.append(digests)
+        if told is not None:
+            told(1)
     return distinct(np.concatenate([np.empty(0, np.uint64), *found]))
 
 

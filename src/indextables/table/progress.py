@@ -25,7 +25,7 @@ class Progress:
     rows_total: int | None = None
     """Rows that the verb has to do; None where nobody knows."""
     looked_at: int = 0
-    """Objects that were looked at to find out what there is to do: a listing of a purge, footers that a repair reads."""
+    """Objects that were looked at to find out what there is to do: those of a listing and of the log, footers of splits."""
     splits_total: int | None = None
     """Splits that the verb has to do; None where nobody knows, or where rows are counted."""
 
@@ -51,6 +51,10 @@ class ProgressCounter:
         with self._lock:
             self._progress = replace(self._progress, splits_total=splits_total)
             self._watcher(self._progress)
+
+    def look(self, count: int) -> None:
+        """Add to the objects that were looked at, and call the watcher."""
+        self.add(looked_at=count)
 
     def add(
         self,

@@ -35,7 +35,8 @@ def drop(target: Target, renderer: Renderer, *, yes: bool) -> Facts:
     if not confirm(renderer.screen, f"drop {what}? It cannot be brought back.", yes=yes):
         return Facts({"url": url, "dropped": False}, {}, f"{url} stays as it is")
     STOP.check()
-    drop_table_at(target.url, target.options)
+    with renderer.stage.rows("dropping", 0, 0):
+        drop_table_at(target.url, target.options)
     values = {"url": url, "dropped": True, "rows": facts["rows"], "files": facts["files"], "bytes": facts["bytes"]}
     return Facts(values, {}, f"dropped {what}")
 

@@ -1,10 +1,12 @@
 """How far a command has come: a bar on a terminal, on the stream of messages, and a line now and then anywhere else.
 
-Every progress report also checks for Ctrl-C.
+Work that cannot say how far it is has a bar that moves, and lines with the time that it takes. Every
+progress report also checks for Ctrl-C.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +23,8 @@ _STEADY: Final = 1.0
 """Seconds until a rate says something."""
 _LINE_EVERY: Final = 10.0
 """Seconds between two lines about progress where nobody watches: a log of an hour has some hundred lines."""
+_LOOKED_EVERY: Final = 1.0
+"""Seconds after which a thread looks whether a line is due, while the work reports nothing."""
 
 
 class Told(Protocol):
@@ -135,7 +139,11 @@ class Stage:
     @contextmanager
     def _bar(self, label: str) -> Iterator[Callable[[float | None, str], None]]:
         if not self.watched:
-            yield self._line_now_and_then(label) if self._notes else lambda _fraction, _text: None
+            if self._notes:
+                with _Lines(self._screen, label).going_on() as update:
+                    yield update
+            else:
+                yield lambda _fraction, _text: None
             return
         from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
         from rich.table import Column
@@ -159,20 +167,47 @@ class Stage:
 
             yield update
 
-    def _line_now_and_then(self, label: str) -> Callable[[float | None, str], None]:
-        last = time.monotonic()
 
-        def update(fraction: float | None, text: str) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if now - last < _LINE_EVERY:
-                return
-            last = now
-            share = "" if fraction is None else f", {min(fraction, 1.0):.0%}"
-            self._screen.err.write(f"{label}: {text}{share}\n")
+class _Lines:
+    """Lines about progress where nobody watches: at a report if a line is due, and from a thread where no report comes."""
+
+    def __init__(self, screen: Screen, label: str) -> None:
+        self._screen = screen
+        self._label = label
+        self._lock = threading.Lock()
+        self._began = self._last = time.monotonic()
+        self._told: list[str] = []
+
+    @contextmanager
+    def going_on(self) -> Iterator[Callable[[float | None, str], None]]:
+        """While the work goes on, lines are written. What is yielded takes a report."""
+        ended = threading.Event()
+        thread = threading.Thread(target=self._until, args=(ended,), name="indextables-progress", daemon=True)
+        thread.start()
+        try:
+            yield self._update
+        finally:
+            ended.set()
+            thread.join()
+
+    def _update(self, fraction: float | None, text: str) -> None:
+        with self._lock:
+            share = [] if fraction is None else [f"{min(fraction, 1.0):.0%}"]
+            self._told = [text, *share]
+            self._write_if_due(self._told)
+
+    def _until(self, ended: threading.Event) -> None:
+        """Repeat the last report with the time so far, for work that reports nothing for long."""
+        while not ended.wait(_LOOKED_EVERY):
+            with self._lock:
+                self._write_if_due([*self._told, f"{time.monotonic() - self._began:,.0f} s"])
+
+    def _write_if_due(self, told: Sequence[str]) -> None:
+        now = time.monotonic()
+        if now - self._last >= _LINE_EVERY:
+            self._last = now
+            self._screen.err.write(f"{self._label}: {', '.join(told)}\n")
             self._screen.err.flush()
-
-        return update
 
 
 def _fraction(progress: Told, total: float) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from indextables.core.errors import LogError, LogReadTimeout, LogWarning, UnsupportedProtocol
@@ -36,9 +37,12 @@ class CheckedLog:
         return self.opened is not None and not any(found.severity == "error" for found in self.findings)
 
 
-def check_log(log: TableLog) -> CheckedLog:
-    """Read every object of the log. Raises StorageError, LogReadTimeout, UnsupportedProtocol."""
-    remains = read_remains(log)
+def check_log(log: TableLog, told: Callable[[int], None] | None = None) -> CheckedLog:
+    """Read every object of the log. Raises StorageError, LogReadTimeout, UnsupportedProtocol.
+
+    `told` is called with how many objects of the log were read, some at a time.
+    """
+    remains = read_remains(log, told)
     misplaced = misplaced_versions(remains)
     replayed = replay(remains, misplaced)
     if replayed.snapshot is not None:

@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 _ROUNDS: Final = 3
 """Times that a log is read, at most: an object that clean-up deletes between the listing and its turn begins it anew."""
+_AT_ONCE: Final = 64
+"""Version files that are read together, before progress is told: as many as a purge reads together."""
 MANIFESTS: Final = f"{LOG_DIR}/manifests/"
 """Where states keep the manifests that several of them name."""
 
@@ -133,17 +135,24 @@ class Remains:
         return named
 
 
-def read_remains(log: TableLog) -> Remains:
-    """Read everything in the log. Raises StorageError and LogReadTimeout, and no other LogError."""
+def read_remains(log: TableLog, told: Callable[[int], None] | None = None) -> Remains:
+    """Read everything in the log. Raises StorageError and LogReadTimeout, and no other LogError.
+
+    `told` is called with how many version files, states and checkpoints were read, some at a time.
+    """
     for rounds_left in reversed(range(_ROUNDS)):
         try:
-            return _read_once(log, patient=rounds_left > 0)
+            return _read_once(log, told or _nobody, patient=rounds_left > 0)
         except _Vanished:
             continue
     raise AssertionError("the last round does not raise _Vanished")
 
 
-def _read_once(log: TableLog, *, patient: bool) -> Remains:
+def _nobody(count: int) -> None:
+    """Tell nobody how many objects were read."""
+
+
+def _read_once(log: TableLog, told: Callable[[int], None], *, patient: bool) -> Remains:
     """Read every object of the log once, in an order that a commit that goes on meanwhile does not disturb.
 
     Manifests are listed before states, so that a manifest whose state is written meanwhile is named. States are listed before
@@ -152,17 +161,25 @@ def _read_once(log: TableLog, *, patient: bool) -> Remains:
     remains = Remains(log, manifests=tuple(meta.key for meta in log.store.list(MANIFESTS)))
     states = list(_state_objects(log))
     listing = list_versions(log.store, 0)
-    calls = [partial(_attempt, partial(_read_version, log, number), patient) for number in sorted(listing.versions)]
-    for number, found in zip(sorted(listing.versions), log.side_by_side(calls), strict=True):
-        if isinstance(found, str):
-            remains.bad_versions[number] = found
-        else:
-            remains.versions[number] = found
+    numbers = sorted(listing.versions)
+    for start in range(0, len(numbers), _AT_ONCE):
+        some = numbers[start : start + _AT_ONCE]
+        calls = [partial(_attempt, partial(_read_version, log, number), patient) for number in some]
+        for number, found in zip(some, log.side_by_side(calls), strict=True):
+            if isinstance(found, str):
+                remains.bad_versions[number] = found
+            else:
+                remains.versions[number] = found
+        told(len(some))
     remains.parts = {meta.key: version for version, metas in listing.parts.items() for meta in metas}
     zero = remains.versions.get(0)
     zero = zero if zero is not None and zero.actions.metadata is not None else None
-    bases = [_read_checkpoint(log, version, meta, patient) for version, meta in listing.checkpoints.items()]
-    bases += [_read_state(log, version, meta, zero, patient) for version, meta in states]
+    reads = [partial(_read_checkpoint, log, version, meta, patient) for version, meta in listing.checkpoints.items()]
+    reads += [partial(_read_state, log, version, meta, zero, patient) for version, meta in states]
+    bases = []
+    for read in reads:
+        bases.append(read())
+        told(1)
     remains.bases = sorted(bases, key=lambda base: (base.version, base.is_state, base.key))
     return remains
 

@@ -30,7 +30,7 @@ from indextables.table.maintain.checks.row_identity import RowIdentity, doubled
 from indextables.table.maintain.checks.safe_repair import repair_in_place
 from indextables.table.open_log import open_log
 from indextables.table.open_table import open_table_of
-from indextables.table.progress import Watcher
+from indextables.table.progress import ProgressCounter, Watcher
 
 
 def check_table(
@@ -57,23 +57,24 @@ def check_table(
 @METRICS.measured("fsck", findings=lambda found: found.num_rows)
 def fsck(log: TableLog, *, repair: bool = False, progress: Watcher | None = None) -> pa.Table:
     """What is wrong with a table. With `repair`, what is safe in place is repaired, and its finding says so."""
-    there, unlisted = _listed(log)
-    checked = check_log(log)
+    counter = ProgressCounter(progress)
+    there, unlisted = _listed(log, counter)
+    checked = check_log(log, counter.look)
     if checked.remains.is_empty and there is not None:
         return findings_table(_without_log(log, there))
     found = list(checked.findings)
     if repair:
         repaired = repair_in_place(checked)
         if repaired:
-            found = _after(found, check_log(log), repaired)
+            found = _after(found, check_log(log, counter.look), repaired)
     found += _data(checked, there, progress)
     return findings_table([*unlisted, *found])
 
 
-def _listed(log: TableLog) -> tuple[dict[str, int] | None, list[Finding]]:
+def _listed(log: TableLog, counter: ProgressCounter) -> tuple[dict[str, int] | None, list[Finding]]:
     """The data files at the table's place; None, with a finding, where a name among them ends every listing."""
     try:
-        return list_splits(log), []
+        return list_splits(log, counter), []
     except InvalidKey as problem:
         why = f"{problem.message}; until then orphans are not found, and purge deletes nothing"
         return None, [error("unusable_key", str(problem.details.get("key") or log.url), why)]

@@ -133,7 +133,7 @@ class _Work:
         if plan.log_keys or plan.manifest_keys:
             self._collected = collect_manifests(at, dry_run=False)
         if plan.log_keys:
-            self._orphans = plan.splits.without(named_splits(at))
+            self._orphans = plan.splits.without(named_splits(at, counter))
         chosen = self._orphans.first(self._most)
         counter.plan(len(chosen))
         self._splits = delete_objects(at, chosen.keys(), chosen.sizes(), counter)

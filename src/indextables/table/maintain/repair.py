@@ -104,11 +104,12 @@ def repair_log(source: TableLog, target: TableLog, progress: Watcher | None = No
     """Read one log and write another one. Raises TableNotFound, TableExists, StorageError, UnsupportedProtocol."""
     target_url = _log_url(target)
     refuse_objects(target, target_url)
-    there = list_splits(source)
-    checked = check_log(source)
+    counter = ProgressCounter(progress)
+    there = list_splits(source, counter)
+    checked = check_log(source, counter.look)
     if checked.remains.is_empty and not there:
         raise TableNotFound(f"there is no table at {source.url}: neither a log nor a split", url=source.url)
-    found = salvage(checked, there, ProgressCounter(progress))
+    found = salvage(checked, there, counter)
     if found.snapshot is None and not found.files:
         raise TableNotFound(
             f"nothing of the table at {source.url} can be read: neither an object of its log nor the footer of a split",

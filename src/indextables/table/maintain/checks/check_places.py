@@ -12,20 +12,23 @@ from indextables.log.table_log import TableLog
 from indextables.storage.local import list_temporaries
 from indextables.storage.object_keys import inside_root
 from indextables.table.build.uploads import partition_name
-from indextables.table.maintain.purging.data_files import is_visible
+from indextables.table.maintain.purging.data_files import TOLD_EVERY, is_visible
+from indextables.table.progress import ProgressCounter
 
 SPLIT: Final = ".split"
 """What the names of data files end with."""
 
 
-def list_splits(log: TableLog) -> dict[str, int]:
+def list_splits(log: TableLog, progress: ProgressCounter) -> dict[str, int]:
     """Keys and sizes of all data files at a table's place, those that nothing names included, without those of inner tables.
 
     Nobody may know the partition columns yet, so a hidden directory is one whose name begins with `_` or `.` and has no `=`.
     """
     splits: dict[str, int] = {}
     inner: set[str] = set()
-    for meta in log.store.list(""):
+    for number, meta in enumerate(log.store.list(""), 1):
+        if number % TOLD_EVERY == 0:
+            progress.look(TOLD_EVERY)
         place = inner_table(meta.key)
         if place is not None:
             inner.add(place)

@@ -30,7 +30,7 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 
 _CHUNK: Final = 10_000
 """Keys that are packed together: few enough that their Python texts take little memory, many enough to be compressed well."""
-_TOLD_EVERY: Final = 1_000
+TOLD_EVERY: Final = 1_000
 """Objects of a listing between two reports of progress: a page of a store, some milliseconds of work."""
 _BETWEEN: Final = "\0"
 """Stands between keys: no key has it."""
@@ -157,8 +157,8 @@ def list_splits(
     links = _Links(log)
     repaired: str | None = None
     for number, found in enumerate(_beside_the_log(log), 1):
-        if number % _TOLD_EVERY == 0:
-            progress.add(looked_at=_TOLD_EVERY)
+        if number % TOLD_EVERY == 0:
+            progress.look(TOLD_EVERY)
         key = found.key
         place = inner_table(key)
         if place is not None:

@@ -57,7 +57,7 @@ class PurgePlan:
 
 
 def plan_purge(at: LogAtVersion, ages: Ages, progress: ProgressCounter, *, preview: bool = False) -> PurgePlan:
-    """Look for what may go, and delete nothing. Progress is how many objects were listed.
+    """Look for what may go, and delete nothing. Progress is how many objects were listed, and read of the log.
 
     With `preview` nothing will be deleted, and nothing must be written.
 
@@ -78,12 +78,12 @@ def plan_purge(at: LogAtVersion, ages: Ages, progress: ProgressCounter, *, previ
         )
     log_keys = clean_up(at, dry_run=True, retention_ms=ages.log_ms).deleted
     manifest_keys = collect_manifests(at, dry_run=True, without=frozenset(log_keys)).deleted
-    named = named_splits(at, without=frozenset(log_keys))
+    named = named_splits(at, progress, without=frozenset(log_keys))
     stale = stale_temporaries(log, columns, now - safety_ms)
     return PurgePlan(splits, splits.without(named), tuple(log_keys), tuple(manifest_keys), tuple(stale))
 
 
-def named_splits(at: LogAtVersion, without: frozenset[str] = frozenset()) -> Hashes:
+def named_splits(at: LogAtVersion, progress: ProgressCounter, without: frozenset[str] = frozenset()) -> Hashes:
     """Hashes of the keys that the log names now. Log objects in `without` count as gone already.
 
     Starts again when a log object vanishes meanwhile. Raises CorruptLog.
@@ -92,7 +92,7 @@ def named_splits(at: LogAtVersion, without: frozenset[str] = frozenset()) -> Has
     gone: ObjectNotFound | None = None
     for _ in range(_ROUNDS):
         try:
-            return reachable_hashes(log, at.snapshot.table_id, without)
+            return reachable_hashes(log, at.snapshot.table_id, without, progress.look)
         except CorruptLog as error:
             raise CorruptLog(
                 f"{error}; it might name any split, so purge deletes none: FSCK REPAIR mends what can be mended, and what cannot "

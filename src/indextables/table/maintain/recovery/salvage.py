@@ -226,7 +226,7 @@ def _footer_of(log: TableLog, add: AddAction, there: Mapping[str, int], progress
 
 def _any_footer(log: TableLog, key: str, progress: ProgressCounter | None) -> Footer | str:
     if progress is not None:
-        progress.add(looked_at=1)
+        progress.look(1)
     try:
         return read_footer(log.store, key)
     except ObjectNotFound:
