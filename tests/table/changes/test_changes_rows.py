@@ -163,6 +163,13 @@ def test_versions_that_cannot_be(table: Table) -> None:
         table.changes_rows(2, 1)
     with pytest.raises(OptionError, match=r"since is 1\.5"):
         table.changes_rows(1.5)  # type: ignore[arg-type]
+    assert told(table, -1) == [("insert", 1, 1), ("insert", 2, 2)]
+    with pytest.raises(OptionError, match="since is -2, but must be a version, 0 or more, or -1 for all rows"):
+        table.changes_rows(-2)
+    with pytest.raises(OptionError, match="since is -2, but must be a version"):
+        table.changes(-2)
+    with pytest.raises(OptionError, match="until is -2, but must be a version"):
+        table.changes_rows(-1, -2)
     with pytest.raises(OptionError, match="until is True"):
         table.changes_rows(0, True)
     earlier = Table.open(table.url, version=1)
