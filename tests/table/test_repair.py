@@ -377,8 +377,7 @@ class TestOnDisk:
         shutil.rmtree(place / LOG)
         answer = Table.repair(place / LOG)
         command = answer.message.partition("run: ")[2]
-        assert command.startswith("mv ")
-        assert "&&" not in command
+        assert command == f"test ! -e {place / LOG} && mv {answer.target_path} {place / LOG}"
         subprocess.run(command, shell=True, check=True)
         assert rows_of(Table.open(place)) == rows
 
@@ -405,15 +404,24 @@ class TestOnDisk:
         place.rename(odd)
         shutil.rmtree(odd / LOG)
         command = Table.repair(odd).message.partition("run: ")[2]
-        assert shlex.split(command)[0] == "mv"
+        assert [word for word in shlex.split(command) if "mv" in word or word.startswith("-")] == ["-e", "mv"]
         assert subprocess.run(command, shell=True, check=True).returncode == 0
         assert Table.open(odd).version >= 0
 
     def test_elsewhere(self, place: Path, tmp_path: Path) -> None:
         answer = Table.repair(place, tmp_path / "new")
         assert answer.target_path == str(tmp_path / "new")
-        assert f"mv -T {tmp_path / 'new'} {place / LOG}" in answer.message
+        assert f"mv {tmp_path / 'new'} {place / LOG}" in answer.message
         assert sorted(path.name for path in place.iterdir() if path.name.startswith("_")) == [LOG]
+
+    def test_the_commands_never_move_a_log_into_another(self, place: Path) -> None:
+        """Somebody puts a log in place after the repair."""
+        shutil.rmtree(place / LOG)
+        answer = Table.repair(place)
+        (place / LOG).mkdir()
+        assert subprocess.run(answer.message.partition("run: ")[2], shell=True, check=False).returncode == 1
+        assert not list((place / LOG).iterdir())
+        assert Path(answer.target_path).is_dir()
 
 
 def split(path: str, *numbers: int, rows: int = 1, merged: bool = False) -> RowIdentity:
