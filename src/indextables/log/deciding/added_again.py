@@ -6,6 +6,7 @@ adds ──▶ new by name and time? ── yes ──▶ a change of data
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection, Sequence
 from typing import Any, Final
@@ -15,8 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.arrow_values import array_of
+from indextables.core.errors import CorruptLog, ObjectNotFound
 from indextables.log.actions import AddAction
 from indextables.log.snapshot import Snapshot
+
+logger = logging.getLogger("indextables")
 
 RANDOM_NAME: Final = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 """A UUID in a path: whoever writes a new file draws one that nobody has used before."""
@@ -33,7 +37,11 @@ def mark_added_again(adds: Sequence[AddAction], removes: Collection[str], curren
     doubtful = [add for add in adds if add.data_change and add.path not in removes and not _is_new(add, current)]
     if not doubtful:
         return list(adds)
-    live = _entries(current.files, [add.path for add in doubtful])
+    try:
+        live = _entries(current.files, [add.path for add in doubtful])
+    except (ObjectNotFound, CorruptLog) as error:  # no reason to refuse rows: they are told, perhaps once more
+        logger.info("table %s: nobody knows whether files are added again: %s", current.url, error)
+        return list(adds)
     again = {add.path for add in doubtful if add.path in live and _is_same(add, live[add.path])}
     return [msgspec.structs.replace(add, data_change=False) if add.path in again else add for add in adds]
 
