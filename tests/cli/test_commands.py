@@ -114,6 +114,10 @@ def test_changes(logs: Path) -> None:
     assert [row["version"] for row in ok("changes", logs, "--since", moment, "--json").rows] == [2]
     assert run("changes", logs, "--since", "2000-01-01T00:00:00Z").code == NOT_FOUND
     assert run("changes", logs, "--since", 9).code == NOT_FOUND
+    assert ok("changes", logs, "--since", -1, "--json").rows == rows
+    refused = run("changes", logs, "--since", -2)
+    assert refused.code == USAGE
+    assert "since is -2, but must be a version, 0 or more, or -1 for all rows" in refused.err
     assert run("changes", logs, "--since", "yesterday").code == USAGE
 
 

@@ -231,6 +231,43 @@ def test_a_name_that_is_used_again_is_a_new_file(t: str, place: Path, meanwhile:
     assert in_table(t) == [1, 2]
 
 
+@pytest.mark.parametrize("begins_mounted", [False, True])
+def test_a_directory_that_is_mounted(
+    t: str, place: Path, meanwhile: Steps, tmp_path: Path, begins_mounted: bool
+) -> None:
+    """An empty mount point is no directory whose files were removed: nothing is taken twice. What is removed is forgotten."""
+    state = ("--state", tmp_path / "state", "--json")
+    mount_point, disk = tmp_path / "mount point", tmp_path / "disk"
+    mount_point.mkdir()
+
+    def unmount() -> None:
+        place.rename(disk)
+        mount_point.rename(place)
+
+    def mount() -> None:
+        place.rename(mount_point)
+        disk.rename(place)
+
+    write(place, "a.jsonl", 1)
+    write(place, "b.jsonl", 2)
+    meanwhile(nothing)
+    assert [row["names"] for row in follow(t, place, *state).rows] == [["a.jsonl", "b.jsonl"]]
+    if not begins_mounted:
+        unmount()
+    away = (unmount, nothing) if begins_mounted else (nothing,)
+    meanwhile(
+        *away,
+        lambda: (mount(), write(place, "c.jsonl", 3)),
+        nothing,
+        (place / "b.jsonl").unlink,
+        lambda: write(place, "b.jsonl", 4, 5),
+        nothing,
+    )
+    result = follow(t, place, *state)
+    assert [row["names"] for row in result.rows] == [["c.jsonl"], ["b.jsonl"]]
+    assert in_table(t) == [1, 2, 3, 4, 5]
+
+
 def test_a_file_that_cannot_be_imported_stops_and_loses_nothing(t: str, place: Path, meanwhile: Steps) -> None:
     write(place, "a.jsonl", 1)
     meanwhile(nothing)

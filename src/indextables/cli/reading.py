@@ -175,7 +175,7 @@ def changed_rows(
 
 def _moment(text: str) -> int | str:
     """A version, or a time that the table reads."""
-    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text
+    return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else text
 
 
 def _changed(change: str, table: pa.Table, names: Mapping[str, str]) -> pa.Table:

@@ -45,7 +45,8 @@ logger = logging.getLogger("indextables")
 _RESTARTS = 3
 """Times that opening starts anew where an object vanishes under it, at most."""
 _SLOW_SECONDS = 1800.0
-"""A state replaces versions an hour after it was written. Who was asleep for longer between two looks has seen two logs."""
+"""A state replaces versions an hour after it was written. Who was asleep for longer between two looks has seen two logs: a
+version that is missing then, even the one that a state was made of, says nothing about the table."""
 
 
 class _Vanished(Exception):
@@ -100,9 +101,11 @@ def _open_once(log: TableLog, at: int | None, how: _How) -> Snapshot:
     snapshot = _replay(log, found, snapshot, at, patient=how.patient)
     newest = found.listing.versions.get(snapshot.version)
     snapshot = replace(snapshot, tip=(snapshot.version, newest.etag) if newest else None)
-    incomplete = found.unreadable > snapshot.version or snapshot.gap is not None
-    if incomplete and how.patient and log.clock.boot() - sent > _SLOW_SECONDS:
-        raise _Vanished("what was looked at first")
+    doubtful = found.unreadable > snapshot.version or snapshot.gap is not None or snapshot.state_committed
+    if doubtful and log.clock.boot() - sent > _SLOW_SECONDS:
+        if how.patient:
+            raise _Vanished("what was looked at first")
+        raise _too_slow(log.url)
     if found.unreadable > snapshot.version:
         raise CorruptLog(
             f"table {log.url}: its newest state, {found.unreadable}, cannot be read, and the versions that would replace it "
@@ -121,6 +124,14 @@ def _open_once(log: TableLog, at: int | None, how: _How) -> Snapshot:
             stacklevel=2,
         )
     return replace(_with_missing_schemas(log, snapshot), checked=sent)
+
+
+def _too_slow(url: str) -> LogReadTimeout:
+    return LogReadTimeout(
+        f"table {url}: opening was held up for more than {_SLOW_SECONDS / 60:g} minutes, {_RESTARTS + 1} times over, and "
+        "clean-up may have deleted what was looked at first; open it again",
+        url=url,
+    )
 
 
 def below_floor(url: str, at: int, floor: int) -> VersionNotFound:
@@ -182,6 +193,8 @@ def _base(log: TableLog, found: _Found, at: int | None, how: _How) -> Snapshot:
     if found.version_zero is None:
         if found.listing.is_empty:
             raise TableNotFound(f"there is no table at {log.url}; create one with Table.create", url=log.url)
+        if 0 in found.listing.versions and how.patient:
+            raise _Vanished(version_key(0))  # the table was created, or dropped, between the two looks
         if at is not None and not found.unreadable >= 0:
             raise VersionNotFound(
                 f"table {log.url}: version {at} is not kept any more (oldest state: "

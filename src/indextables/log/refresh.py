@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from indextables.core import options as opt
-from indextables.core.errors import StorageError
+from indextables.core.errors import CorruptLog, StorageError, TableNotFound
 from indextables.log.listing import list_versions
 from indextables.log.open_snapshot import open_log
 from indextables.log.protocol import check_readable
@@ -118,10 +118,18 @@ def _apply_new(at: LogAtVersion, following: VersionFile) -> Snapshot | None:
 
 
 def reopen(at: LogAtVersion) -> Snapshot:
-    """Forget what is known of the URL and open it."""
+    """Forget what is known of the URL and open it. Raises TableNotFound where the table was dropped, even in part."""
     log = at.log
     log.cache.forget(log.url, at.snapshot.table_id)
-    return log.remember_snapshot(open_log(log))
+    try:
+        return log.remember_snapshot(open_log(log))
+    except (CorruptLog, TableNotFound) as error:
+        if at.snapshot.anchor is None or log.head_version(0) is not None:
+            raise
+        raise TableNotFound(
+            f"table {log.url} was dropped since it was opened: its version 0 is gone, and nothing is left that could be opened",
+            url=log.url,
+        ) from error
 
 
 def too_old(at: LogAtVersion) -> bool:

@@ -26,6 +26,14 @@ def whole_number(name: str, value: Any) -> int:
     raise OptionError(f"{name} is {value!r}, but must be a whole number")
 
 
+def version_before(name: str, value: Any) -> int:
+    """Return `value` as the version after which somebody asks: 0 or more, or -1 for all versions. Raises OptionError."""
+    number = whole_number(name, value)
+    if number < -1:
+        raise OptionError(f"{name} is {number}, but must be a version, 0 or more, or -1 for all rows")
+    return number
+
+
 def milliseconds(moment: Moment) -> int:
     """Return a time as milliseconds since 1970. A time without a zone is UTC; a date is its midnight. Raises OptionError."""
     if isinstance(moment, str):

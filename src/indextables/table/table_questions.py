@@ -12,7 +12,7 @@ from indextables.core.aggregate import By, Metrics, parse_aggregate
 from indextables.core.metrics import METRICS
 from indextables.log.file_entries import with_doc_mappings
 from indextables.log.history import Changes, read_changes, read_history, read_log, version_at
-from indextables.table.arguments import Moment, milliseconds, row_limit, whole_number
+from indextables.table.arguments import Moment, milliseconds, row_limit, version_before
 from indextables.table.at_version import TableAtVersion
 from indextables.table.maintain.describe_state import describe_state
 from indextables.table.maintain.describe_table import describe_table
@@ -142,10 +142,10 @@ class Questions(TableAtVersion):
 
     @METRICS.measured("changes")
     def changes(self, since: int | Moment) -> Changes:
-        """What was added and removed after a version, or after a time. Raises ChangesGone."""
+        """What was added and removed after a version (-1 for all versions), or after a time. Raises ChangesGone, OptionError."""
         if isinstance(since, date | str):
             since = version_at(self._handle.log, milliseconds(since))
-        return read_changes(self._handle, whole_number("since", since))
+        return read_changes(self._handle, version_before("since", since))
 
     @METRICS.measured("partitions")
     def partitions(self) -> pa.Table:

@@ -22,6 +22,8 @@ from indextables.core.errors import (
     PredicateError,
     QueryError,
     SchemaError,
+    SplitError,
+    TableNotFound,
     TableReplaced,
     VersionNotFound,
 )
@@ -29,6 +31,10 @@ from indextables.core.types import arrow_to_spark_json
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate
 from indextables.log.log_paths import version_key
+from indextables.table.handle import TableHandle
+from indextables.table.read.request import ReadRequest
+from indextables.table.read.scan import scan
+from indextables.table.write.drop_table import _base, _own_keys, _steps, drop_table
 from log.support import Hooked
 from tables import handle_of, on_store, store_of
 
@@ -189,6 +195,51 @@ def test_what_ends_a_stream(tmp_path: Path) -> None:
         path.rmdir() if path.is_dir() else path.unlink()
     Table.create(tmp_path / "t", SCHEMA)
     with pytest.raises(TableReplaced, match="dropped and created again"):
+        next(followed)
+
+
+@pytest.mark.parametrize("with_state", [False, True])
+@pytest.mark.parametrize("steps", range(3, 7))
+def test_a_drop_that_is_under_way_or_done(tmp_path: Path, steps: int, with_state: bool) -> None:
+    """Whatever a drop has deleted so far, from the step on after which nothing can be opened."""
+    table = Table.create(tmp_path / "t", SCHEMA, ["p"])
+    table.append(rows(1))
+    if with_state:
+        table.checkpoint()
+    followed = table.follow(interval=0.01)
+    Table.open(table.url).append(rows(2))
+    log = handle_of(table).log
+    for keys in _steps(_own_keys(log), _base(log))[:steps]:
+        assert not log.store.delete(keys)
+    with pytest.raises(TableNotFound, match="was dropped since it was opened"):
+        next(followed)
+    with pytest.raises(TableNotFound, match="was dropped since it was opened"):
+        table.refresh()
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_drop_between_plan_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool) -> None:
+    table = Table.create(tmp_path / "t", SCHEMA, ["p"])
+
+    def scan_after_drop(head: TableHandle, request: ReadRequest) -> pa.RecordBatchReader:
+        drop_table(head.log)
+        return scan(head, request)
+
+    monkeypatch.setattr("indextables.table.stream.follow_rows.scan", scan_after_drop)
+    follow = table.follow_async if asynchronous else table.follow
+    followed: Any = follow(interval=0.01)
+    Table.open(table.url).append(rows(1))
+    with pytest.raises(TableNotFound, match="was dropped since it was opened"):
+        asyncio.run(next_numbers(followed, 1)) if asynchronous else next(followed)
+
+
+def test_a_split_that_is_gone_from_a_table_that_is_there(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", SCHEMA, ["p"])
+    followed = table.follow(interval=0.01)
+    Table.open(table.url).append(rows(1))
+    for split in (tmp_path / "t").rglob("*.split"):
+        split.unlink()
+    with pytest.raises(SplitError):
         next(followed)
 
 

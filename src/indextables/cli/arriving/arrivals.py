@@ -41,9 +41,13 @@ class Arrivals:
         self._clock = clock
         self._since: dict[str, tuple[Arrived, float]] = {}
         """Each file as it was last seen, and since when it has been like that."""
+        self.place: int | None = None
+        """The directory's own number in its file system at the last look: another one where something was mounted or unmounted.
+        None if that happened during the look."""
 
     def look(self) -> dict[str, Arrived]:
         """The files that are there now, by their names, whole or not. Raises InputError."""
+        place = self._number()
         now, found = self._clock(), {}
         for file in self._listed():
             found[file.name] = file
@@ -52,6 +56,7 @@ class Arrivals:
                 self._since[file.name] = file, now
         for name in self._since.keys() - found.keys():
             del self._since[name]
+        self.place = place if self._number() == place else None
         return found
 
     def is_whole(self, file: Arrived) -> bool:
@@ -72,6 +77,12 @@ class Arrivals:
         except OSError as error:
             raise InputError(f"{self.path(name)} cannot be read ({error.strerror or error})") from error
         return Arrived(found.st_mtime_ns, name, found.st_size)
+
+    def _number(self) -> int | None:
+        try:
+            return self._directory.stat().st_ino
+        except OSError:
+            return None  # the listing says what is wrong
 
     def _listed(self) -> list[Arrived]:
         try:

@@ -86,6 +86,8 @@ class _Followed:
         self._state = Path(follow.state).expanduser() if follow.state else directory / STATE
         self._format = Format(wanted.format) if wanted.format else None
         self._reading = Reading(self._format, wanted.delimiter, wanted.nulls)
+        self._place: int | None = None
+        """The number of the directory (`Arrivals.place`) where files were taken, or seen that had been."""
         self._said: set[str] = set()
         """Names that a note was made about: one is enough."""
         self._declared: Declared | None = None
@@ -155,9 +157,17 @@ class _Followed:
             if not all(self._arrivals.is_whole(file) for file in files):
                 return None
             return batch if tuple(files) == batch.files else ledger.amend(files)
-        ledger.forget(ledger.taken.keys() - there.keys())
+        if any(there.get(name) == file for name, file in ledger.taken.items()):
+            self._place = self._arrivals.place
+        if self._place is not None and self._place == self._arrivals.place:
+            ledger.forget(
+                ledger.taken.keys() - there.keys()
+            )  # elsewhere, an empty mount point looks like removed files
         files = self._untaken(there, ledger.taken)
-        return ledger.begin(files) if files else None
+        if not files:
+            return None
+        self._place = self._arrivals.place
+        return ledger.begin(files)
 
     def _untaken(self, there: dict[str, Arrived], taken: dict[str, Arrived]) -> list[Arrived]:
         """The next whole files that were not taken, the oldest first: as many as one commit takes."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from indextables.core.errors import OptionError, SchemaError, VersionNotFound
 from indextables.log.history import version_at
-from indextables.table.arguments import Moment, milliseconds, whole_number
+from indextables.table.arguments import Moment, milliseconds, version_before
 from indextables.table.changes.change_plan import plan_changes
 from indextables.table.changes.change_rows import CHANGE_COLUMNS, ChangeQuestion, change_rows
 from indextables.table.handle import TableHandle
@@ -72,7 +72,7 @@ def changes_rows(
 def _version(handle: TableHandle, name: str, moment: int | Moment) -> int:
     if isinstance(moment, date | str):
         return version_at(handle.log, milliseconds(moment))
-    return whole_number(name, moment)
+    return version_before(name, moment)
 
 
 __all__ = ["change_question", "changes_rows"]

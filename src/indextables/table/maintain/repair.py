@@ -181,9 +181,12 @@ def _message(source: TableLog, target: str, found: Salvaged, doubts: Iterable[st
 
 
 def _move(old: str, new: str) -> str:
-    """The command that moves a log, quoted for a shell."""
+    """The command that moves a log, quoted for a shell. On a disk it does nothing where something lies at the new place.
+
+    `mv` would move the log into a log that somebody made there meanwhile, and only GNU's has an option against that.
+    """
     if "://" not in old and "://" not in new:
-        return f"mv -T {quote(old)} {quote(new)}"  # -T: never into a log that somebody made there meanwhile
+        return f"test ! -e {quote(new)} && mv {quote(old)} {quote(new)}"
     if old.startswith("s3://") and new.startswith("s3://"):
         return f"aws s3 mv --recursive {quote(old)} {quote(new)}"
     if old.startswith("gs://") and new.startswith("gs://"):

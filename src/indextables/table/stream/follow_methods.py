@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from indextables.core.errors import OptionError, SchemaError, VersionNotFound
+from indextables.core.errors import SchemaError, VersionNotFound
 from indextables.core.metrics import METRICS
 from indextables.log.snapshot import check_same_table
-from indextables.table.arguments import Moment, milliseconds, whole_number
+from indextables.table.arguments import Moment, milliseconds, version_before
 from indextables.table.at_version import TableAtVersion
 from indextables.table.handle import TableHandle
 from indextables.table.open_table import open_table_of
@@ -47,7 +47,8 @@ class Following(TableAtVersion):
 
         A commit that replaces rows gives its new ones; a merge gives none. This table stays at its version, and its columns are
         those of the rows: columns that others add come when `follow` is called again. Raises VersionNotFound, SchemaError,
-        PredicateError, QueryError, ForeignTable, and while it goes on ChangesGone, TableReplaced and SplitError.
+        PredicateError, QueryError, ForeignTable, and while it goes on ChangesGone, TableNotFound where the table is dropped,
+        TableReplaced and SplitError.
         """
         from indextables.table.stream.follow_rows import Pause, follow_rows
 
@@ -97,9 +98,7 @@ def stream_after(
             planner = StreamPlanner(newest, replace(options, starting_timestamp=moment + 1))
             return planner, planner.initial()
         since = newest.version
-    version = whole_number("since", since)
-    if version < -1:
-        raise OptionError(f"since is {version}, but must be a version, 0 or more, or -1 for all rows")
+    version = version_before("since", since)
     if version > newest.version:
         newest = newest.refreshed()
     if version > newest.version:

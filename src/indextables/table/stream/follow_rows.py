@@ -14,6 +14,7 @@ import contextvars
 import math
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeAlias, TypeVar
@@ -21,7 +22,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 import pyarrow as pa
 
 from indextables.core.clock import Clock
-from indextables.core.errors import OptionError
+from indextables.core.errors import ChangesGone, OptionError, SplitError, StorageError
 from indextables.table.read.scan import scan
 from indextables.table.stream.stream_offset import Offset
 from indextables.table.stream.stream_planner import StreamPlanner
@@ -96,14 +97,17 @@ class Pause:
 
 
 def follow_rows(planner: StreamPlanner, start: Offset, waiting: Waiting) -> Generator[pa.RecordBatch, None, None]:
-    """The rows of a stream from an offset on, as they come. Raises what `StreamPlanner.latest` and `Table.scan` raise."""
+    """The rows of a stream from an offset on, as they come. Raises what `StreamPlanner.latest` and `Table.scan` raise.
+
+    Raises TableNotFound where the table was dropped, whatever of it was missed first.
+    """
     while not waiting.is_over():
-        end = planner.latest(start)
+        end = _latest(planner, start)
         if end == start:
             waiting.pause()
             continue
         with _reader(planner, start, end) as reader:
-            for batch in reader:
+            while (batch := _next(planner, reader)) is not None:
                 yield batch
                 if waiting.is_over():
                     return
@@ -116,14 +120,14 @@ async def follow_rows_async(
 ) -> AsyncGenerator[pa.RecordBatch, None]:
     """The same for an event loop: stores are asked, and rows are read, by another thread."""
     while not waiting.is_over():
-        end = await _in_thread(partial(planner.latest, start))
+        end = await _in_thread(partial(_latest, planner, start))
         if end == start:
             await waiting.pause_async()
             continue
         reader = await _in_thread(partial(_reader, planner, start, end))
         close = reader.close
         try:
-            while (batch := await _in_thread(partial(next, reader, None), otherwise=close)) is not None:
+            while (batch := await _in_thread(partial(_next, planner, reader), otherwise=close)) is not None:
                 yield batch
                 if waiting.is_over():
                     return
@@ -138,7 +142,30 @@ async def follow_rows_async(
 
 def _reader(planner: StreamPlanner, start: Offset, end: Offset) -> pa.RecordBatchReader:
     """The rows between two offsets."""
-    return scan(planner.head, planner.request(start, end))
+    with _while_there(planner):
+        return scan(planner.head, planner.request(start, end))
+
+
+def _latest(planner: StreamPlanner, start: Offset) -> Offset:
+    """How far the next step goes."""
+    with _while_there(planner):
+        return planner.latest(start)
+
+
+def _next(planner: StreamPlanner, reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
+    """The next batch; None at the end."""
+    with _while_there(planner):
+        return next(reader, None)
+
+
+@contextmanager
+def _while_there(planner: StreamPlanner) -> Generator[None, None, None]:
+    """What a call misses because the table was dropped is TableNotFound."""
+    try:
+        yield
+    except (ChangesGone, SplitError, StorageError):
+        planner.check_not_dropped()
+        raise
 
 
 def _nothing() -> None:

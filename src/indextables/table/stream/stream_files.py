@@ -77,9 +77,12 @@ class CommittedFiles:
 
 
 def committed_files(version: int, timestamp: int, actions: Actions) -> CommittedFiles:
-    """What the actions of a version changed. A commit that only rearranges rows changed nothing."""
-    adds = tuple(add for add in actions.adds if add.data_change)
-    return CommittedFiles(version, timestamp, adds, sum(remove.data_change for remove in actions.removes))
+    """What the actions of a version changed: nothing where it only rearranged rows, or added again a file that it removed."""
+    removes = {remove.path for remove in actions.removes if remove.data_change}
+    adds = tuple(add for add in actions.adds if add.data_change and add.path not in removes)
+    if removes:
+        removes -= {add.path for add in actions.adds if add.data_change}
+    return CommittedFiles(version, timestamp, adds, len(removes))
 
 
 class PinnedFiles:

@@ -21,7 +21,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from indextables.core.errors import LogWarning, RowsRemoved
+from indextables.core.errors import IndexTablesError, LogWarning, RowsRemoved, TableNotFound, TableReplaced
 from indextables.log.file_entries import NO_FILES
 from indextables.log.pruning.file_pruning import prune_files
 from indextables.log.snapshot import Snapshot
@@ -199,6 +199,15 @@ class StreamPlanner:
         except VersionGone:
             is_exact = False
         return Lag(max(self._newest.version + 1 - offset.version, 0), files, size, is_exact)
+
+    def check_not_dropped(self) -> None:
+        """Raise TableNotFound or TableReplaced if the table is not there any more: that is why something is gone."""
+        try:
+            self._table.look()
+        except (TableNotFound, TableReplaced):
+            raise
+        except IndexTablesError as error:
+            logger.info("table %s cannot be looked at: %s", self.head.url, error)
 
     def done(self, end: Offset) -> None:
         """Forget what lies before an offset: it was given, and no step will ask for it again."""
