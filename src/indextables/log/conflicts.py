@@ -41,7 +41,6 @@ from indextables.log.actions import (
     SkipAction,
     TxnAction,
 )
-from indextables.log.deciding.added_again import mark_added_again
 from indextables.log.deciding.restored_files import RestoreTo, restored_files
 from indextables.log.deciding.unchanged_rows import check_unchanged, selected_paths
 from indextables.log.file_entries import paths_in
@@ -117,8 +116,6 @@ class Change:
     """Whether `adds`, `removes` and `replace` change the table's rows. A rewrite has a flag of its own."""
     computed_from_all: bool = False
     """True if the change was computed from all rows of the table: other rows anywhere are a conflict."""
-    may_add_again: bool = False
-    """True if some of `adds` may be live already: those are no change of data. False where all their names are new."""
     needs: tuple[str, ...] = ()
     """Paths that must all be live when the change is committed. One that is not is a conflict."""
 
@@ -157,8 +154,6 @@ def decide(change: Change, read: Snapshot, current: Snapshot, now_ms: int) -> De
     _check_live(change.needs, current, "this change stands on")
     removes = [(path, change.data_change) for path in _removes(change, current)]
     adds = [_marked(add, data_change=change.data_change) for add in change.adds]
-    if change.may_add_again:
-        adds = mark_added_again(adds, {path for path, _ in removes}, current)
     if change.restore is not None:
         restored = restored_files(change.restore, current)
         if restored.is_nothing and change.metadata is None:

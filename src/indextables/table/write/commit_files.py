@@ -55,7 +55,6 @@ def commit_files(
         txn=_txn(txn),
         data_change=data_change,
         computed_from_all=if_version is not None,
-        may_add_again=True,
     )
     parameters = {"properties": ",".join(sorted(properties))} if properties else {}
     check_change(change)

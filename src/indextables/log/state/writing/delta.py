@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -12,11 +13,12 @@ import pyarrow.compute as pc
 
 from indextables.core.arrow_values import array_of
 from indextables.log.actions import AddAction
-from indextables.log.deciding.added_again import RANDOM_NAME
 from indextables.log.file_entries import Version
 from indextables.log.state.load_manifest import load_manifest
 from indextables.log.state.model import State
 from indextables.log.table_log import TableLog
+
+_RANDOM_NAME = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 
 
 @dataclass
@@ -41,7 +43,7 @@ def delta_since(state: State, versions: Iterable[Version]) -> Delta:
             delta.added.pop(remove.path, None)
             delta.removed.add(remove.path)
         for add in actions.adds:
-            if add.path in delta.removed or add.path in state.tombstones or not RANDOM_NAME.search(add.path):
+            if add.path in delta.removed or add.path in state.tombstones or not _RANDOM_NAME.search(add.path):
                 delta.to_locate.add(add.path)
             delta.added[add.path] = (add, version, timestamp)
     delta.removed -= delta.added.keys()
