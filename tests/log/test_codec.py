@@ -237,9 +237,9 @@ def test_paths_of_odd_texts(text: bytes) -> None:
 def test_paths_of_a_text_of_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codec, "_PIECE", 50)
     text = lines(
-        {"commitInfo": {"timestamp": 1, "operation": "WRITE", "numActions": 40}}, *(raw_add(f"f{n}") for n in range(40))
+        {"commitInfo": {"timestamp": 1, "operation": "WRITE", "numActions": 10}}, *(raw_add(f"f{n}") for n in range(10))
     )
-    assert paths_alone(text) == sorted(f"f{number}" for number in range(40))
+    assert paths_alone(text) == sorted(f"f{number}" for number in range(10))
     for cut in range(1, len(text)):
         assert paths_alone(text[:cut]) == paths_by_actions(text[:cut])
         assert paths_alone(text[cut:]) == paths_by_actions(text[cut:])

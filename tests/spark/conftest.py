@@ -21,6 +21,9 @@ collect_ignore_glob = [] if find_spec("pyspark") else ["test_*.py"]
 
 MASTER = os.environ.get("SPARK_MASTER", "local[2]")
 """Where the tests' session runs its tasks: `local-cluster[2,1,1024]` is two executors as processes of their own."""
+JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+"""A Java that lives for seconds: collecting in parallel and compiling a second time, for speed, costs more than both give."""
+os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)  # of every driver that a test starts in a process of its own
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
@@ -35,8 +38,8 @@ SETTINGS = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.log.level": "OFF",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -Dlog4j2.level=OFF",
-    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -Dlog4j2.level=OFF",
+    "spark.driver.extraJavaOptions": f"{JAVA} -Dlog4j2.level=OFF",
+    "spark.executor.extraJavaOptions": f"{JAVA} -Dlog4j2.level=OFF",
 }
 
 
