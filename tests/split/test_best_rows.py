@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 
 from indextables.split import open_splits
 from indextables.split.index.doc_mapping import plan_mapping
+from indextables.split.index.searcher import Searcher
 from indextables.split.query import rank
 from indextables.split.query.bind import bind_query
 from indextables.split.query.bound import Bound
+from indextables.split.query.match import Match
 from indextables.split.query.parse import parse_query
 from indextables.split.reader import SplitReader
 from split.merge_support import WORDS, merged_of, opened_split, sizes, split_of, target_of
@@ -87,3 +90,45 @@ def test_an_index_that_does_not_say_its_order_is_asked_for_more_hits(tmp_path: P
     object.__setattr__(view, "in_row_order", False)
     assert split.hits(None, query("text:full"), 3).arrays()[1].tolist() == [1, 2, 4]
     assert limits == [3, 12, 40]
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "most"),
+    [
+        ("text:full", 26, 26),
+        ("text:disk", 40, 40),
+        ("text:full text:nothing", 26, 26),
+        ("+text:disk +text:full", 26, 26),
+        ('text:"disk full"', 26, 26),
+        ('text:"disk disk"', 14, 40),
+        ("text:disk -text:full", 14, 40),
+        ("text:nothing", 0, 1),
+        ("text:d*", 40, 40),
+    ],
+)
+def test_a_search_takes_memory_for_the_rows_of_its_rarest_word(
+    tmp_path: Path, text: str, found: int, most: int
+) -> None:
+    """Memory for all rows of a large split comes from the system each time, which takes longer than finding a rare word."""
+    split = merged(tmp_path, [40], 0)
+    searcher = _Counting(split.parts.open_index().searcher)
+    bound = query(text)
+    view = replace(split.parts.open_index(), searcher=searcher)
+    rows = Match(view, split.parts.sources, {}, split.parts.take).rows(bound)
+    assert len(rows) == found
+    assert searcher.limits == [most]
+
+
+class _Counting:
+    """A searcher that notes for how many hits it is asked."""
+
+    def __init__(self, inner: Searcher) -> None:
+        self._inner = inner
+        self.limits: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def search(self, *arguments: Any, limit: int, **named: Any) -> Any:
+        self.limits.append(limit)
+        return self._inner.search(*arguments, limit=limit, **named)

@@ -505,6 +505,7 @@ def test_no_hit_is_cut_off_and_too_many_are_not_named(tmp_path: Path) -> None:
     search, query = built.view.searcher, built.plan(compare(data.column("id"), ">=", 10)).query
     assert rows_of(search, query, (), split="s").tolist() == [*range(10, 5000)]
     assert rows_of(search, None, (), split="s").tolist() == [*range(5000)]
+    assert rows_of(search, query, (), at_most=10, split="s").tolist() == [*range(10, 5000)], "a bound that is wrong"
     assert few_rows_of(search, query, (), 4989, split="s") is None
     assert few_rows_of(search, query, (), 4990, split="s") is not None
     assert few_rows_of(search, query, (), 0, split="s") is None

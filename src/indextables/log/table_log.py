@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -189,11 +189,19 @@ class TableLog:
 
 def check_paths(root: str, paths: Iterable[str], where: str) -> None:
     """Refuse data paths that leave the table's root or point into its log."""
-    for path in paths:
+    some = list(paths)
+    lines = "\n".join(("", *some, ""))
+    if not some or not any(doubtful in lines for doubtful in _DOUBTFUL_IN_LINES):
+        return
+    for path in some:
         plain = path and ":" not in path and path[0] not in "/_." and path[-1] != "/"
         plain = plain and ".." not in path and "//" not in path and "/." not in path
         if (not plain or "\0" in path) and inside_root(root, path) is None:
             raise UnsafePath(f"{where}: path {path!r} is not inside the table {root}; refusing to use it", path=path)
+
+
+_DOUBTFUL_IN_LINES: Final = ("\n\n", "\n/", "\n_", "\n.", "/\n", "..", "//", "/.", ":", "\0")
+"""Parts of a text with a path on each line, one of which is there if a path could be unsafe: a hundred paths cost one look."""
 
 
 def check_path_column(root: str, paths: pa.ChunkedArray, where: str) -> None:

@@ -242,7 +242,8 @@ def _search(parts: SplitParts, access: IndexQuery[Search]) -> RowNumbers:
     began = perf_counter_ns() if PROFILER.enabled else 0
     if isinstance(access.question, RowSet):
         view = parts.open_index()
-        numbers = rows_of(view.searcher, access.question.query, parts.sources, split=view.split)
+        question = access.question
+        numbers = rows_of(view.searcher, question.query, parts.sources, at_most=question.at_most, split=view.split)
     else:
         numbers = _match(parts, access.question).rows(access.question.bound)
     if began:

@@ -40,13 +40,22 @@ def count_of(searcher: Searcher, query: tantivy.Query | None, *, split: str) -> 
 
 
 def rows_of(
-    searcher: Searcher, query: tantivy.Query | None, sources: Sequence[Source], *, split: str
+    searcher: Searcher,
+    query: tantivy.Query | None,
+    sources: Sequence[Source],
+    *,
+    split: str,
+    at_most: int | None = None,
 ) -> RowNumberArray:
     """The numbers of all rows that the query finds, ascending. None finds all.
 
-    `sources` are the split's, as its footer has them; none stand for a single one.
+    `sources` are the split's, as its footer has them; none stand for a single one. `at_most` is how many rows the query finds at
+    most, None where nobody knows: Tantivy takes memory for so many before it searches. The bound is about speed only: if the
+    query finds more rows, it is asked again.
     """
-    rows = few_rows_of(searcher, query, sources, searcher.num_docs, split=split)
+    rows = None if at_most is None else few_rows_of(searcher, query, sources, at_most, split=split)
+    if rows is None:
+        rows = few_rows_of(searcher, query, sources, searcher.num_docs, split=split)
     assert rows is not None, "no query finds more documents than there are"
     return rows
 

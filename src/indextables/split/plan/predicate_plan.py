@@ -98,7 +98,7 @@ def rows_worth_taking(plan: IndexPlan, view: IndexView, sources: Sequence[Source
     doubtful = plan.at_most > most and plan.share > costs.count_first_times * costs.most_share
     if doubtful and count_of(view.searcher, plan.query, split=view.split) > most:
         return None
-    return few_rows_of(view.searcher, plan.query, sources, most, split=view.split)
+    return few_rows_of(view.searcher, plan.query, sources, min(most, plan.at_most), split=view.split)
 
 
 def fold(predicate: Predicate, constants: Mapping[str, Any]) -> Predicate:

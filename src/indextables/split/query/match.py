@@ -117,7 +117,7 @@ class Match:
     def rows(self, bound: Bound) -> RowNumberArray:
         """The numbers of all rows that the query finds, ascending."""
         answer = self.row_set(bound)
-        candidates = rows_of(self.view.searcher, answer.query, self.sources, split=self.view.split)
+        candidates = self._found(answer)
         if answer.exact or not len(candidates):
             return candidates
         chosen: RowNumberArray = candidates[self._matches(bound, candidates)]
@@ -156,9 +156,16 @@ class Match:
                 if bound.field.column in self.constants:
                     return EMPTY_SET
                 exact = not isinstance(bound, AtPath) or bound.terms.exact
-                return RowSet(leaf_query(self.view, bound, scored=False), exact, rows)
+                query = leaf_query(self.view, bound, scored=False)
+                return RowSet(query, exact, self._rows_with_words(bound) if isinstance(bound, Words) else rows)
             case _:
                 assert_never(bound)
+
+    def _rows_with_words(self, leaf: Words) -> int:
+        """How many rows the words find at most: the rows of the rarest word, a number that the index has written down."""
+        searcher = self.view.searcher
+        with translated(self.view.split, "planning a search of its index"):
+            return min((int(searcher.doc_freq(leaf.field.name, word)) for word in leaf.words), default=self.view.rows)
 
     def _leaf(self, leaf: AtLeaf) -> RowSet:
         """The rows with a typed value inside JSON. Where the index cannot help, they may be all rows."""
@@ -203,7 +210,7 @@ class Match:
             case Elements() | AtLeaf() | AtPath() | Words() | Pattern() | Near() | Addresses():
                 row_set = self.row_set(bound)
                 if row_set.exact or isinstance(bound, Words | Pattern | Near | Addresses):
-                    return self._among(rows, row_set.query)
+                    return self._among(rows, row_set)
                 return self._checked_on_rows(bound, rows)
             case _:
                 assert_never(bound)
@@ -231,7 +238,7 @@ class Match:
                 values = self._by_batches(
                     rows, [bound.field.column], lambda some: has_json_value(bound, _only_column(some))
                 )
-                return self._among(rows, words) | values
+                return self._among(rows, RowSet(words, True, self.view.rows)) | values
             case _:
                 assert_never(bound)
 
@@ -241,10 +248,14 @@ class Match:
         masks = [check(self.take(rows[start : start + BATCH_ROWS], names)) for start in starts]
         return masks[0] if len(masks) == 1 else np.concatenate(masks)
 
-    def _among(self, rows: RowNumberArray, query: tantivy.Query | None) -> Mask:
-        """For each of some rows whether the index finds it for a query."""
-        found = rows_of(self.view.searcher, query, self.sources, split=self.view.split)
-        return np.isin(rows, found, assume_unique=True)
+    def _among(self, rows: RowNumberArray, row_set: RowSet) -> Mask:
+        """For each of some rows whether the index finds it for a row set."""
+        return np.isin(rows, self._found(row_set), assume_unique=True)
+
+    def _found(self, row_set: RowSet) -> RowNumberArray:
+        """The numbers of all rows that the index finds for a row set, ascending."""
+        view = self.view
+        return rows_of(view.searcher, row_set.query, self.sources, at_most=row_set.at_most, split=view.split)
 
     def _true(self, predicate: Predicate, rows: RowNumberArray) -> Mask:
         if isinstance(predicate, Constant):
