@@ -99,7 +99,7 @@ def test_a_new_log(copy: Path) -> None:
 def test_a_new_log_elsewhere(copy: Path, tmp_path: Path) -> None:
     told = ok("repair", copy / LOG, "--to", tmp_path / "new", "--output", "table")
     assert told.out == f"{tmp_path / 'new'} is the new log, with 2 of 2 files\n"
-    assert "warning: 2 splits are in the new log. While nobody reads or writes the table, run: test ! -e " in told.err
+    assert "warning: 2 splits are in the new log. While nobody reads or writes the table, run: if test -e " in told.err
     assert (tmp_path / "new" / f"{0:020d}.json").exists()
     assert run("repair", copy, "--to", tmp_path / "new").code == CONFLICT
     assert run("repair", copy, "--to", copy / LOG).code == USAGE

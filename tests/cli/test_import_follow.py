@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ import pytest
 
 from cli.support import ok, program, rows_of, run
 from indextables import Table
-from indextables.cli.arriving.arrivals import Arrivals, Arrived, is_left_alone
+from indextables.cli.arriving.arrivals import Arrivals, Arrived, Place, is_left_alone
 from indextables.cli.arriving.follow_directory import STATE, Follow, follow_directory
 from indextables.cli.arriving.ledger import Ledger
 from indextables.cli.arriving.take_batch import Reading, StillWritten, take_batch
@@ -268,6 +269,142 @@ def test_a_directory_that_is_mounted(
     assert in_table(t) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("state", ["in the directory", "elsewhere"])
+def test_a_name_that_is_used_again_after_a_restart(
+    t: str, place: Path, meanwhile: Steps, tmp_path: Path, state: str
+) -> None:
+    """All files were removed while nothing followed the directory, and it is still known to be the one they lay in."""
+    more = ("--state", tmp_path / "state") if state == "elsewhere" else ()
+    path = write(place, "current.jsonl", 1)
+    meanwhile(nothing)
+    assert follow(t, place, *more).code == OK
+    path.unlink()
+    meanwhile(nothing, lambda: write(place, "current.jsonl", 2, 3), nothing, nothing)
+    assert follow(t, place, *more).code == OK
+    assert in_table(t) == [1, 2, 3]
+    meanwhile(nothing, nothing)
+    assert follow(t, place, *more, "--json").rows == []
+
+
+def test_a_directory_that_moved_has_its_ledger_inside(t: str, place: Path, meanwhile: Steps) -> None:
+    """The directory is another one, as after a mount on another machine: the ledger in it says whose files were taken."""
+    write(place, "current.jsonl", 1)
+    meanwhile(nothing)
+    assert follow(t, place).code == OK
+    moved = place.with_name("moved")
+    moved.mkdir()
+    (place / STATE).rename(moved / STATE)
+    meanwhile(nothing, lambda: write(moved, "current.jsonl", 2), nothing, nothing)
+    assert follow(t, moved).code == OK
+    assert in_table(t) == [1, 2]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_directory_that_is_unmounted_with_its_ledger(
+    t: str, place: Path, meanwhile: Steps, tmp_path: Path, linked: bool
+) -> None:
+    """A ledger proves nothing about a directory in which it does not lie, or lies by a link alone."""
+    mount_point, disk = tmp_path / "mount point", tmp_path / "disk"
+    mount_point.mkdir()
+    if linked:
+        (tmp_path / "state").mkdir()
+        for each in (place, mount_point):
+            (each / STATE).symlink_to(tmp_path / "state")
+
+    def unmount() -> None:
+        place.rename(disk)
+        mount_point.rename(place)
+
+    def mount() -> None:
+        place.rename(mount_point)
+        disk.rename(place)
+
+    write(place, "a.jsonl", 1)
+    meanwhile(nothing, unmount, nothing, mount, nothing, nothing)
+    assert follow(t, place).code == OK
+    assert in_table(t) == [1]
+
+
+@pytest.mark.parametrize("differs", ["device", "file system"])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_another_disk_is_mounted_there(
+    t: str,
+    place: Path,
+    meanwhile: Steps,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    differs: str,
+    restarted: bool,
+) -> None:
+    """Roots of file systems share their inode numbers, and disks that take turns share a device number."""
+    disk, other, real, real_system = tmp_path / "disk", [False], os.stat, os.statvfs
+
+    def stat(path: Any, **more: Any) -> os.stat_result:
+        found = real(path, **more)
+        if path != place:
+            return found
+        device = 8 if differs == "device" and other[0] else 7
+        return os.stat_result((found.st_mode, 2, device, *tuple(found)[3:]))
+
+    def statvfs(path: Any) -> Any:
+        found = real_system(path)
+        if path != place:
+            return found
+        return SimpleNamespace(f_fsid=8 if differs == "file system" and other[0] else 7)
+
+    monkeypatch.setattr(os, "stat", stat)
+    monkeypatch.setattr(os, "statvfs", statvfs)
+
+    def swap() -> None:
+        place.rename(disk)
+        place.mkdir()
+        other[0] = True
+
+    def swap_back() -> None:
+        place.rmdir()
+        disk.rename(place)
+        other[0] = False
+
+    state = ("--state", tmp_path / "state")
+    write(place, "a.jsonl", 1)
+    if restarted:
+        meanwhile(nothing)
+        assert follow(t, place, *state).code == OK
+        swap()
+        meanwhile(nothing, swap_back, nothing, nothing)
+    else:
+        meanwhile(nothing, swap, nothing, swap_back, nothing, nothing)
+    assert follow(t, place, *state).code == OK
+    assert in_table(t) == [1]
+    (place / "a.jsonl").unlink()
+    meanwhile(nothing, lambda: write(place, "a.jsonl", 2), nothing, nothing)
+    assert follow(t, place, *state).code == OK
+    assert in_table(t) == [1, 2]
+
+
+def test_a_disk_that_got_another_number(t: str, place: Path, meanwhile: Steps, tmp_path: Path) -> None:
+    """The first look that sees a file that was taken recognises the directory, and the ledger remembers it as it is now."""
+    state = ("--state", tmp_path / "state")
+    write(place, "a.jsonl", 1)
+    write(place, "b.jsonl", 2)
+    meanwhile(nothing)
+    assert follow(t, place, *state).code == OK
+    (ledger,) = (tmp_path / "state").glob("*.ledger")
+    remembered = [line for line in ledger.read_text().splitlines(keepends=True) if '"place"' in line]
+    assert len(remembered) == 1
+    place.rename(place.with_name("old"))
+    place.mkdir()
+    for name in ("a.jsonl", "b.jsonl"):
+        place.with_name("old").joinpath(name).rename(place / name)
+    meanwhile(nothing)
+    assert follow(t, place, *state).code == OK
+    for name in ("a.jsonl", "b.jsonl"):
+        (place / name).unlink()
+    meanwhile(nothing, lambda: write(place, "b.jsonl", 3), nothing, nothing)
+    assert follow(t, place, *state).code == OK
+    assert in_table(t) == [1, 2, 3]
+
+
 def test_a_file_that_cannot_be_imported_stops_and_loses_nothing(t: str, place: Path, meanwhile: Steps) -> None:
     write(place, "a.jsonl", 1)
     meanwhile(nothing)
@@ -450,6 +587,43 @@ def test_a_long_ledger_is_written_anew(tmp_path: Path) -> None:
     again.done()
     assert again.begin([]).number == batch.number + 1
     again.close()
+
+
+def test_a_ledger_remembers_the_place(tmp_path: Path) -> None:
+    place: Place = (1 << 63, 2, (1 << 64) - 1)
+    ledger = Ledger(tmp_path, "t")
+    assert ledger.place is None
+    ledger.begin(FILES)
+    ledger.remember((1, 2, 3))
+    ledger.remember(place)
+    length = ledger.path.stat().st_size
+    ledger.remember(place)
+    assert ledger.path.stat().st_size == length, "what is known is not written again"
+    ledger.close()
+    for most_lines in (1_000, 2):
+        again = Ledger(tmp_path, "t", most_lines)
+        assert (again.place, again.taken) == (place, {file.name: file for file in FILES})
+        again.close()
+    text = ledger.path.read_text()
+    assert '"format":1' in text, "releases before this one read the ledger, and overlook the place"
+    ledger.path.write_text("".join(line for line in text.splitlines(keepends=True) if '"place"' not in line))
+    older = Ledger(tmp_path, "t")
+    assert (older.place, set(older.taken)) == (None, {file.name for file in FILES})
+    older.close()
+
+
+def test_where_a_ledger_lies(tmp_path: Path) -> None:
+    for name in ("a", "ab"):
+        (tmp_path / name).mkdir()
+    ledger = Ledger(tmp_path / "a" / STATE, "t")
+    assert [ledger.lies_in(tmp_path / name) for name in ("", "a", "ab", "not")] == [True, True, False, False]
+    (tmp_path / "link").symlink_to("a")
+    assert ledger.lies_in(tmp_path / "link")
+    ledger.path.rename(ledger.path.with_name("old"))
+    assert not ledger.lies_in(tmp_path / "a")
+    ledger.path.write_bytes(ledger.path.with_name("old").read_bytes())
+    assert not ledger.lies_in(tmp_path / "a"), "a copy"
+    ledger.close()
 
 
 def test_ledgers_that_cannot_be_used(tmp_path: Path) -> None:

@@ -173,6 +173,15 @@ class TestChanges:
         assert changes.adds.column("path").to_pylist() == ["a", "a"]
         assert changes.removes.column("removedAtVersion").to_pylist() == [2, 3]
 
+    @pytest.mark.parametrize("silent", ["add", "remove"])
+    def test_a_file_added_again_is_none_where_one_action_says_that_no_data_changed(self, silent: str) -> None:
+        store = MemoryStore()
+        again = [raw_remove("a", dataChange=silent != "remove"), raw_add("a", dataChange=silent != "add")]
+        foreign_table(store, [raw_add("a"), raw_add("b")], [*again, raw_remove("b"), raw_add("c")])
+        changes = read_changes(LogAtVersion(make_log(store), newest(store)), 1)
+        assert changes.adds.column("path").to_pylist() == ["c"]
+        assert changes.removes.column("path").to_pylist() == ["b"]
+
     def test_versions_of_another_table_are_none(self) -> None:
         store = every_ten_seconds(1)
         put_version(store, 2, {"commitInfo": {"tableId": "another"}}, raw_add("alien"))

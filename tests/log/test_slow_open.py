@@ -104,7 +104,8 @@ def test_one_that_is_held_up_every_time_says_so() -> None:
     assert error.value.retryable
 
 
-def test_a_table_that_is_created_between_two_looks_is_not_damaged() -> None:
+@pytest.mark.parametrize("with_state", [False, True])
+def test_a_table_that_is_created_between_two_looks_is_not_damaged(with_state: bool) -> None:
     """Version 0 is not there when it is read, and there when it is listed."""
     store = MemoryStore()
     looks: list[str] = []
@@ -115,7 +116,9 @@ def test_a_table_that_is_created_between_two_looks_is_not_damaged() -> None:
             try:
                 return store.get(key)
             finally:
-                grown(make_log(store), 1)
+                newest = grown(make_log(store), 1)
+                if with_state:
+                    checkpoint(LogAtVersion(make_log(store), newest), compact=False)
         return store.get(key)
 
     def zero_first(calls: Any, **_: Any) -> list[Any]:
@@ -126,3 +129,4 @@ def test_a_table_that_is_created_between_two_looks_is_not_damaged() -> None:
 
     snapshot = open_log(make_log(Hooked(store, get=get), workers=ZeroFirst()))  # type: ignore[arg-type]
     assert live(snapshot) == {"f1"}
+    assert snapshot.anchor is not None

@@ -7,6 +7,7 @@ import math
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -343,6 +344,14 @@ def test_counts_of_partitions_come_from_the_log() -> None:
     for path in table.files().column("path").to_pylist():
         store_of(table).delete(path)
     assert table.aggregate("day").column("n").to_pylist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("kind", ["decimal(10,2)", "decimal(38,2)", "boolean", "date", "timestamp", "double", "string"])
+def test_a_group_whose_partition_value_is_null(tmp_path: Path, kind: str) -> None:
+    table = Table.create(tmp_path / "t", f"id long, p {kind}", ["p"])
+    table.append(pa.table({"id": [1, 2], "p": pa.nulls(2, table.schema.field("p").type)}))
+    assert table.aggregate("p").to_pylist() == [{"p": None, "n": 2}]
+    assert table.aggregate("p", {"most": "max(id)"}, where="id > 1").to_pylist() == [{"p": None, "most": 2}]
 
 
 def test_names(logs: Table) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from indextables import Table
-from indextables.core.errors import StorageError, TableNotFound
+from indextables.core.errors import CorruptLog, StorageError, TableNotFound
 from indextables.core.options import Options
 from indextables.log.log_paths import version_key
 from indextables.storage.resolve import resolve
@@ -87,3 +87,17 @@ def test_a_table_that_cannot_be_opened_is_one_with_an_error(tmp_path: Path) -> N
     broken, sound = find_tables(str(tmp_path))
     assert (broken.path, broken.facts, sound.path, sound.error) == ("a", None, "b", None)
     assert str(tmp_path / "a") in str(broken.error)
+
+
+def test_a_table_that_lost_its_version_0_is_not_gone(tmp_path: Path) -> None:
+    """Also for a process that has opened the table before: a drop in its middle looks the same."""
+    table = Table.create(tmp_path / "a", "n long")
+    table.append(pa.table({"n": [1]}))
+    (tmp_path / "a" / version_key(0)).unlink()
+    with pytest.raises(CorruptLog, match="repair the log, or drop the table again if a drop of it has begun"):
+        table.refresh()
+    with pytest.raises(CorruptLog, match="repair the log"):
+        Table.open(tmp_path / "a")
+    Table.create(tmp_path / "b", "n long")
+    broken, _ = find_tables(str(tmp_path))
+    assert isinstance(broken.error, CorruptLog)

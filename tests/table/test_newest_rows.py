@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import uuid4
 
+import msgspec
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from indextables import Table
 from indextables.core.errors import PredicateError
+from indextables.log.file_entries import rows_to_adds
 from indextables.log.log_paths import version_key
 from indextables.table.loading import Selection, last_rows
 
@@ -66,6 +68,42 @@ def test_rows_that_were_removed_are_no_news(table: Table) -> None:
     table.overwrite(rows(7, p="b"), where="p = 'b'")
     assert last(table, 10) == [1, 2, 7]
     assert sorted(table.scan(["n"]).read_all().column("n").to_pylist()) == [1, 2, 7]
+
+
+def replaced_by_themselves(table: Table, *paths: str) -> None:
+    """One commit removes files and adds them again, with the entries that `Table.files` gives."""
+    adds = [add for add in rows_to_adds(table.files()) if add.path in paths]
+    table.commit_files([msgspec.structs.replace(add, min_values={"n": "0"}) for add in adds], paths)
+
+
+@pytest.mark.parametrize("merged", [True, False])
+def test_files_that_are_replaced_by_themselves_are_no_news(table: Table, merged: bool) -> None:
+    table.append(rows(1))
+    table.append(rows(2))
+    if merged:
+        table.merge_splits(target_size="1G")
+    old = table.files().column("path").to_pylist()
+    table.append(rows(3))
+    replaced_by_themselves(table, *old)
+    assert (last(table, 10), last(table, 1)) == ([1, 2, 3], [3])
+    table.commit_files(removes=old)
+    assert last(table, 10) == [3]
+
+
+def test_a_file_that_was_replaced_by_itself_is_shown_where_the_log_ends(table: Table) -> None:
+    """The log says that it was added by a newer version than the first one that is gone; it was there before."""
+    table.append(rows(1, p="b"))
+    (old,) = table.files().column("path").to_pylist()
+    table.append(rows(2))
+    replaced_by_themselves(table, old)
+    table.append(rows(3))
+    table.append(rows(4))
+    table.merge_splits(where="p = 'a'", target_size="1G")
+    table.checkpoint()
+    for version in (1, 2):
+        (Path(table.url) / version_key(version)).unlink()
+    cut = Table.open(table.url, options=NO_CACHE)
+    assert sorted(last(cut, 10)) == [1, 3, 4], "row 2 is in the merge's result alone"
 
 
 def test_where_the_log_ends_live_files_answer(table: Table) -> None:

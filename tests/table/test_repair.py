@@ -360,6 +360,7 @@ class TestOnDisk:
         schema = pa.schema([("id", pa.int64()), ("p", pa.string()), (column, pa.string())])
         table = Table.create(place, schema, partition_by=["p", column])
         table.append(pa.table({"id": [1, 2], "p": ["a", "a"], column: ["x", None]}))
+        (place / "p=a" / f"{column}=x" / "notes.txt").write_text("not a log")
         shutil.rmtree(place / LOG)
         answer = Table.repair(place)
         assert answer.valid_splits == 2
@@ -377,7 +378,10 @@ class TestOnDisk:
         shutil.rmtree(place / LOG)
         answer = Table.repair(place / LOG)
         command = answer.message.partition("run: ")[2]
-        assert command == f"test ! -e {place / LOG} && mv {answer.target_path} {place / LOG}"
+        assert command == (
+            f"if test -e {place / LOG}; then echo '{place / LOG} is in the way' >&2; false; "
+            f"else mv {answer.target_path} {place / LOG}; fi"
+        )
         subprocess.run(command, shell=True, check=True)
         assert rows_of(Table.open(place)) == rows
 
@@ -386,6 +390,31 @@ class TestOnDisk:
         (place / LOG).rename(place / f"{LOG}_old")
         answer = Table.repair(place / f"{LOG}_old", place / LOG)
         assert answer.status == "success"
+        assert "run: " not in answer.message, "the new log lies in its place, and is not moved aside again"
+        assert rows_of(Table.open(place)) == rows
+
+    @pytest.mark.parametrize("left", [None, "_last_checkpoint", "manifests", "_probe"])
+    def test_a_directory_of_the_log_that_holds_nothing_to_read(self, place: Path, left: str | None) -> None:
+        """The directory lies where the new log belongs, so it is moved aside as a damaged log is."""
+        rows = rows_of(Table.open(place))
+        shutil.rmtree(place / LOG)
+        (place / LOG).mkdir()
+        if left == "manifests":
+            (place / LOG / left).mkdir()
+        elif left is not None:
+            (place / LOG / left).write_text("x")
+        command = Table.repair(place).message.partition("run: ")[2]
+        subprocess.run(command, shell=True, check=True)
+        assert rows_of(Table.open(place)) == rows
+        (aside,) = place.glob(f"{LOG}_damaged_*")
+        assert [path.name for path in aside.iterdir()] == ([] if left is None else [left])
+
+    def test_a_log_elsewhere_where_none_is_in_place(self, place: Path) -> None:
+        """Nothing is moved aside where nothing lies, though a log was read."""
+        rows = rows_of(Table.open(place))
+        (place / LOG).rename(place / f"{LOG}_old")
+        command = Table.repair(place / f"{LOG}_old").message.partition("run: ")[2]
+        subprocess.run(command, shell=True, check=True)
         assert rows_of(Table.open(place)) == rows
 
     def test_never_in_place(self, place: Path) -> None:
@@ -405,6 +434,10 @@ class TestOnDisk:
         shutil.rmtree(odd / LOG)
         command = Table.repair(odd).message.partition("run: ")[2]
         assert [word for word in shlex.split(command) if "mv" in word or word.startswith("-")] == ["-e", "mv"]
+        (odd / LOG).mkdir()
+        stopped = subprocess.run(command, shell=True, check=False, capture_output=True, text=True)
+        assert (stopped.returncode, stopped.stderr) == (1, f"{odd / LOG} is in the way\n")
+        (odd / LOG).rmdir()
         assert subprocess.run(command, shell=True, check=True).returncode == 0
         assert Table.open(odd).version >= 0
 
@@ -419,7 +452,10 @@ class TestOnDisk:
         shutil.rmtree(place / LOG)
         answer = Table.repair(place)
         (place / LOG).mkdir()
-        assert subprocess.run(answer.message.partition("run: ")[2], shell=True, check=False).returncode == 1
+        command = answer.message.partition("run: ")[2]
+        stopped = subprocess.run(command, shell=True, check=False, capture_output=True, text=True)
+        assert (stopped.returncode, stopped.stdout) == (1, "")
+        assert stopped.stderr == f"{place / LOG} is in the way\n", "whoever is stopped is told by what"
         assert not list((place / LOG).iterdir())
         assert Path(answer.target_path).is_dir()
 

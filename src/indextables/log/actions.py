@@ -189,6 +189,22 @@ class Actions(msgspec.Struct, frozen=True):
         return single + len(self.txns) + len(self.removes) + len(self.adds) + len(self.skips)
 
 
+def added_again(actions: Actions) -> frozenset[str]:
+    """The paths that a version removes and adds again: the file is live before and after, so none of its rows changed.
+
+    `data_change` may differ, as of an entry that a merge wrote and an engine commits with a remove: only the remove says that
+    data changed. Where the two actions differ in the size, too, the file may have other rows: such a path is not among these.
+    """
+    if not actions.removes or not actions.adds:
+        return frozenset()
+    removes = {remove.path: remove for remove in actions.removes}
+    return frozenset(add.path for add in actions.adds if add.path in removes and _are_one(removes[add.path], add))
+
+
+def _are_one(remove: RemoveAction, add: AddAction) -> bool:
+    return remove.data_change == add.data_change or remove.size is None or remove.size == add.size
+
+
 def registered_schemas(configuration: Mapping[str, str]) -> dict[str, str]:
     """The doc mappings in a table's configuration, by hash."""
     return {key[len(SCHEMA_KEY) :]: text for key, text in configuration.items() if key.startswith(SCHEMA_KEY)}

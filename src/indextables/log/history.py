@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from indextables.core.arrow_values import array_of, table_of_rows
 from indextables.core.errors import ChangesGone, CorruptLog, TableNotFound, VersionNotFound
-from indextables.log.actions import RemoveAction
+from indextables.log.actions import Actions, AddAction, RemoveAction, added_again
 from indextables.log.codec import to_json_object
 from indextables.log.file_entries import FILE_SCHEMA, files_table
 from indextables.log.listing import list_versions
@@ -111,15 +111,31 @@ def _text(value: Any) -> str | None:
 
 
 def read_changes(at: LogAtVersion, since: int) -> Changes:
-    """The `dataChange` actions of the versions after `since`."""
+    """The `dataChange` actions of the versions after `since`.
+
+    Of a file that a version removes and adds again both actions are told, or none where only one of them says `dataChange`.
+    """
     if at.snapshot.state_committed:
         _check_since(at, since)
         return _difference(at, since)
     ours = versions_after(at, since)
-    adds = [(add, version) for version in ours for add in version.actions.adds if add.data_change]
-    removes = [(remove, version) for version in ours for remove in version.actions.removes if remove.data_change]
+    told = [(version, *_data_changes(version.actions)) for version in ours]
+    adds = [(add, version) for version, some, _ in told for add in some]
+    removes = [(remove, version) for version, _, some in told for remove in some]
     added = files_table([a for a, _ in adds], [v.version for _, v in adds], [v.timestamp for _, v in adds])
     return Changes(added.cast(FILE_SCHEMA), _removes_table(removes), at.snapshot.version)
+
+
+def _data_changes(actions: Actions) -> tuple[list[AddAction], list[RemoveAction]]:
+    """The adds and removes of a version that `read_changes` tells."""
+    adds = [add for add in actions.adds if add.data_change]
+    removes = [remove for remove in actions.removes if remove.data_change]
+    again = added_again(actions)
+    if again:
+        alone = again & ({add.path for add in adds} ^ {remove.path for remove in removes})
+        adds = [add for add in adds if add.path not in alone]
+        removes = [remove for remove in removes if remove.path not in alone]
+    return adds, removes
 
 
 def versions_after(at: LogAtVersion, since: int) -> list[VersionFile]:

@@ -92,12 +92,11 @@ def inner_table(key: str) -> str | None:
     """The directory of a table inside of this one, where a key lies in that table's log; with a slash at its end.
 
     A log that a repair moved aside, or is about to put in place, counts too. The directory of a partition column does not, whose
-    name may begin as a log's does: it has a `=`, and splits lie in it.
+    name may begin as a log's does: it has a `=`.
     """
     start = key.find(f"/{LOG_DIR}")
     while start >= 0:
-        directory = key[start + 1 :].partition("/")[0]
-        if "=" not in directory or not key.endswith(".split"):
+        if "=" not in key[start + 1 :].partition("/")[0]:
             return key[: start + 1]
         start = key.find(f"/{LOG_DIR}", start + 1)
     return None

@@ -188,13 +188,13 @@ def _base(log: TableLog, found: _Found, at: int | None, how: _How) -> Snapshot:
         found.listing, found.listing.states = log.workers.together(calls)
         found.start = 0
         base = _newest_base(log, found, at, how, already=seen)
+    if found.version_zero is None and 0 in found.listing.versions and how.patient:
+        raise _Vanished(version_key(0))  # the table was created, or dropped, between the two looks
     if base is not None:
         return base
     if found.version_zero is None:
         if found.listing.is_empty:
             raise TableNotFound(f"there is no table at {log.url}; create one with Table.create", url=log.url)
-        if 0 in found.listing.versions and how.patient:
-            raise _Vanished(version_key(0))  # the table was created, or dropped, between the two looks
         if at is not None and not found.unreadable >= 0:
             raise VersionNotFound(
                 f"table {log.url}: version {at} is not kept any more (oldest state: "

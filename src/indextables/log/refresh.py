@@ -118,18 +118,26 @@ def _apply_new(at: LogAtVersion, following: VersionFile) -> Snapshot | None:
 
 
 def reopen(at: LogAtVersion) -> Snapshot:
-    """Forget what is known of the URL and open it. Raises TableNotFound where the table was dropped, even in part."""
+    """Forget what is known of the URL and open it. Raises what `reopened` raises."""
     log = at.log
     log.cache.forget(log.url, at.snapshot.table_id)
+    return log.remember_snapshot(reopened(log))
+
+
+def reopened(log: TableLog) -> Snapshot:
+    """Open a table that was opened before. Raises TableNotFound where nothing of its log is left.
+
+    Raises CorruptLog where version 0 is gone and other objects are there, which do not tell whether a drop is under way or the
+    log was damaged.
+    """
     try:
-        return log.remember_snapshot(open_log(log))
-    except (CorruptLog, TableNotFound) as error:
-        if at.snapshot.anchor is None or log.head_version(0) is not None:
+        return open_log(log)
+    except TableNotFound as error:
+        raise TableNotFound(f"table {log.url} was dropped since it was opened", url=log.url) from error
+    except CorruptLog as error:
+        if log.head_version(0) is not None:
             raise
-        raise TableNotFound(
-            f"table {log.url} was dropped since it was opened: its version 0 is gone, and nothing is left that could be opened",
-            url=log.url,
-        ) from error
+        raise CorruptLog(f"{error}, or drop the table again if a drop of it has begun", **error.details) from error
 
 
 def too_old(at: LogAtVersion) -> bool:

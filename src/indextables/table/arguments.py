@@ -34,6 +34,14 @@ def version_before(name: str, value: Any) -> int:
     return number
 
 
+def version_number(name: str, value: Any) -> int:
+    """Return `value` as a version, 0 or more. Raises OptionError."""
+    number = whole_number(name, value)
+    if number < 0:
+        raise OptionError(f"{name} is {number}, but must be a version, 0 or more")
+    return number
+
+
 def milliseconds(moment: Moment) -> int:
     """Return a time as milliseconds since 1970. A time without a zone is UTC; a date is its midnight. Raises OptionError."""
     if isinstance(moment, str):

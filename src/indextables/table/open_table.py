@@ -19,7 +19,7 @@ from indextables.core.runtime.process_state import Lru, ProcessLocal
 from indextables.log.history import open_at
 from indextables.log.log_paths import version_key
 from indextables.log.open_snapshot import open_log as open_snapshot
-from indextables.log.refresh import open_current
+from indextables.log.refresh import open_current, reopened
 from indextables.log.snapshot import Snapshot, check_same_table
 from indextables.log.table_log import TableLog
 from indextables.table.arguments import Moment, milliseconds, whole_number
@@ -117,8 +117,8 @@ def same_table(handle: TableHandle) -> Iterator[None]:
 
 
 def _check_same(handle: TableHandle) -> None:
-    """Raises TableReplaced, TableNotFound."""
-    if open_snapshot(handle.log).table_id != handle.table_id:
+    """Raises TableReplaced, TableNotFound, CorruptLog."""
+    if reopened(handle.log).table_id != handle.table_id:
         raise _replaced(handle.url)
 
 

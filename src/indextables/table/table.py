@@ -114,13 +114,13 @@ class Table(Questions, Feed, Following, Upkeep):
     ) -> Commit:
         """Commit data files that are in place already, under names that are new: the low-level verb, for engines.
 
-        `removes` are paths of live files. Feeds and streams tell a live file that is added again, with other statistics, as
-        new rows unless `data_change` is False, which says that rows were only rearranged. `properties` are set, or dropped where
-        the value is None. `txn` is `(app, batch)` of an exactly-once writer: a batch that is in the table already is not written
-        again. `if_version` is as for `append`. A purge may take a file for an orphan that was uploaded a safety age ago:
-        `uploaded_hours_ago` says when the first upload began, and `check_files` asks the store for every file of `adds`. Then a
-        missing file is CommitError, and one older than half the safety age UploadTooOld: copy it to a new name. Raises also
-        MetadataChanged, FilesChanged, TooManyConflicts, CommitOutcomeUnknown.
+        `removes` are paths of live files. Feeds, streams and `tail` tell a live file that is added again, with other
+        statistics, as new rows unless `removes` has it, too, or `data_change` is False, which says that rows were only
+        rearranged. `properties` are set, or dropped where the value is None. `txn` is `(app, batch)` of an exactly-once writer:
+        a batch that is in the table already is not written again. `if_version` is as for `append`. A purge may take a file for
+        an orphan that was uploaded a safety age ago: `uploaded_hours_ago` says when the first upload began, and `check_files`
+        asks the store for every file of `adds`. Then a missing file is CommitError, and one older than half the safety age
+        UploadTooOld: copy it to a new name. Raises also MetadataChanged, FilesChanged, TooManyConflicts, CommitOutcomeUnknown.
         """
         done = commit_files(
             self._newest(),

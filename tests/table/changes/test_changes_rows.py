@@ -170,8 +170,9 @@ def test_versions_that_cannot_be(table: Table) -> None:
         table.changes_rows(-2)
     with pytest.raises(OptionError, match="since is -2, but must be a version"):
         table.changes(-2)
-    with pytest.raises(OptionError, match="until is -2, but must be a version"):
-        table.changes_rows(-1, -2)
+    for until in (-1, -2):
+        with pytest.raises(OptionError, match=f"until is {until}, but must be a version, 0 or more$"):
+            table.changes_rows(-1, until)
     with pytest.raises(OptionError, match="until is True"):
         table.changes_rows(0, True)
     earlier = Table.open(table.url, version=1)
@@ -306,6 +307,23 @@ def test_a_live_file_that_is_replaced_by_itself_inserts_nothing(table: Table) ->
     table.commit_files([msgspec.structs.replace(live, data_change=True)], [live.path])
     table.append(rows(3))
     assert told(table, 1) == [("insert", 3, 3)]
+    assert next(stream).column("n").to_pylist() == [3]
+
+
+def test_a_merged_file_that_is_replaced_by_itself_changes_nothing(table: Table) -> None:
+    """With the entry that `files` gives, in which the merge said that no data changed: the remove alone says that data did."""
+    table.append(rows(1))
+    table.append(rows(2))
+    table.merge_splits(target_size="1G")
+    (live,) = rows_to_adds(table.files())
+    assert not live.data_change
+    version = table.version
+    stream = table.follow(version)
+    table.commit_files([msgspec.structs.replace(live, min_values={"n": "0"})], [live.path])
+    found = table.changes(version)
+    assert (told(table, version), found.adds.num_rows, found.removes.num_rows) == ([], 0, 0)
+    table.append(rows(3))
+    assert told(table, version) == [("insert", version + 2, 3)]
     assert next(stream).column("n").to_pylist() == [3]
 
 

@@ -18,6 +18,7 @@ import pytest
 from indextables import Table
 from indextables.core.errors import (
     ChangesGone,
+    CorruptLog,
     OptionError,
     PredicateError,
     QueryError,
@@ -32,6 +33,7 @@ from indextables.log.commit import commit
 from indextables.log.conflicts import Change, MetadataUpdate
 from indextables.log.log_paths import version_key
 from indextables.table.handle import TableHandle
+from indextables.table.open_table import same_table
 from indextables.table.read.request import ReadRequest
 from indextables.table.read.scan import scan
 from indextables.table.write.drop_table import _base, _own_keys, _steps, drop_table
@@ -211,10 +213,16 @@ def test_a_drop_that_is_under_way_or_done(tmp_path: Path, steps: int, with_state
     log = handle_of(table).log
     for keys in _steps(_own_keys(log), _base(log))[:steps]:
         assert not log.store.delete(keys)
-    with pytest.raises(TableNotFound, match="was dropped since it was opened"):
+    over = steps == 6
+    error, says = (
+        (TableNotFound, "was dropped since it was opened") if over else (CorruptLog, "or drop the table again")
+    )
+    with pytest.raises(error, match=says):
         next(followed)
-    with pytest.raises(TableNotFound, match="was dropped since it was opened"):
+    with pytest.raises(error, match=says):
         table.refresh()
+    with pytest.raises(error, match=says), same_table(handle_of(table)):
+        raise SplitError("it is gone", split="s")
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

@@ -15,6 +15,7 @@ from indextables.core.errors import (
     TableReplaced,
     VersionNotFound,
 )
+from indextables.log.actions import Actions, AddAction, RemoveAction
 from indextables.log.commit import commit
 from indextables.log.conflicts import Change
 from indextables.log.create_log import create_log
@@ -23,6 +24,7 @@ from indextables.log.snapshot import LogAtVersion
 from indextables.storage.testing.counting import Counting
 from indextables.table.handle import TableHandle
 from indextables.table.stream import Lag, Limits, Offset, StreamOptions, StreamPlanner
+from indextables.table.stream.stream_files import committed_files
 from indextables.table.stream.stream_planner import _MOST_IDLE_VERSIONS
 from indextables.table.stream.streamed_table import _MOST_TAKEN_IN
 from indextables.table.stream.version_window import VersionWindow
@@ -278,6 +280,24 @@ def test_rows_that_are_taken_back_end_a_stream(history: History) -> None:
         history.planner(starting_version=4).latest(Offset(end.table, 4))
     with pytest.raises(RowsRemoved):
         history.planner().files(end, Offset(end.table, 4))
+
+
+@pytest.mark.parametrize("removed", [True, False])
+@pytest.mark.parametrize("added", [True, False])
+def test_a_file_that_a_commit_removes_and_adds_again_changes_nothing(added: bool, removed: bool) -> None:
+    """Whatever the two actions say of data."""
+    actions = Actions(
+        removes=(RemoveAction("a", data_change=removed, size=1), RemoveAction("b", size=1)),
+        adds=(AddAction("a", data_change=added, size=1), AddAction("c", size=1)),
+    )
+    found = committed_files(1, START_MS, actions)
+    assert ([add.path for add in found.adds], found.removes) == (["c"], 1)
+
+
+def test_a_path_with_another_size_may_have_other_rows() -> None:
+    """Then each of the two actions counts as it says."""
+    removes, adds = (RemoveAction("a", size=1),), (AddAction("a", size=2, data_change=False),)
+    assert committed_files(1, START_MS, Actions(removes=removes, adds=adds)).removes == 1
 
 
 def test_an_option_that_comes_later_does_not_move_the_offset(history: History) -> None:

@@ -22,6 +22,11 @@ _ENDINGS: Final = (".tmp", ".part")
 """How the names of files end that are still being written."""
 
 
+Place = tuple[int, int, int]
+"""Which directory it is: the device, the directory's number on it, and the id of the file system. Roots of file systems share
+their numbers, and disks that take turns share a device. A file system that has no id of its own says 0, or the device again."""
+
+
 @dataclass(frozen=True, order=True)
 class Arrived:
     """A file of the directory, as it was at some look. Files are ordered by their times, then by their names."""
@@ -41,13 +46,13 @@ class Arrivals:
         self._clock = clock
         self._since: dict[str, tuple[Arrived, float]] = {}
         """Each file as it was last seen, and since when it has been like that."""
-        self.place: int | None = None
-        """The directory's own number in its file system at the last look: another one where something was mounted or unmounted.
-        None if that happened during the look."""
+        self.place: Place | None = None
+        """Which directory it was at the last look: another one where something was mounted or unmounted. None if that happened
+        during the look."""
 
     def look(self) -> dict[str, Arrived]:
         """The files that are there now, by their names, whole or not. Raises InputError."""
-        place = self._number()
+        place = self._place()
         now, found = self._clock(), {}
         for file in self._listed():
             found[file.name] = file
@@ -56,7 +61,7 @@ class Arrivals:
                 self._since[file.name] = file, now
         for name in self._since.keys() - found.keys():
             del self._since[name]
-        self.place = place if self._number() == place else None
+        self.place = place if self._place() == place else None
         return found
 
     def is_whole(self, file: Arrived) -> bool:
@@ -78,11 +83,12 @@ class Arrivals:
             raise InputError(f"{self.path(name)} cannot be read ({error.strerror or error})") from error
         return Arrived(found.st_mtime_ns, name, found.st_size)
 
-    def _number(self) -> int | None:
+    def _place(self) -> Place | None:
         try:
-            return self._directory.stat().st_ino
+            found, system = self._directory.stat(), os.statvfs(self._directory)
         except OSError:
             return None  # the listing says what is wrong
+        return found.st_dev, found.st_ino, system.f_fsid
 
     def _listed(self) -> list[Arrived]:
         try:

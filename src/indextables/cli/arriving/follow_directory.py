@@ -82,12 +82,11 @@ class _Followed:
         self._wanted = wanted
         self._follow = follow
         self._stage = stage
+        self._directory = directory
         self._arrivals = Arrivals(directory, follow.settle)
         self._state = Path(follow.state).expanduser() if follow.state else directory / STATE
         self._format = Format(wanted.format) if wanted.format else None
         self._reading = Reading(self._format, wanted.delimiter, wanted.nulls)
-        self._place: int | None = None
-        """The number of the directory (`Arrivals.place`) where files were taken, or seen that had been."""
         self._said: set[str] = set()
         """Names that a note was made about: one is enough."""
         self._declared: Declared | None = None
@@ -150,7 +149,9 @@ class _Followed:
 
     def _next_batch(self, ledger: Ledger) -> Batch | None:
         """The batch to take now: one that was begun before, or what arrived since. None where there is nothing."""
+        lay_there = ledger.lies_in(self._directory)
         there = self._arrivals.look()
+        place = self._arrivals.place
         batch = ledger.open_batch
         if batch is not None:
             files = [there[file.name] for file in batch.files if file.name in there]
@@ -158,16 +159,17 @@ class _Followed:
                 return None
             return batch if tuple(files) == batch.files else ledger.amend(files)
         if any(there.get(name) == file for name, file in ledger.taken.items()):
-            self._place = self._arrivals.place
-        if self._place is not None and self._place == self._arrivals.place:
-            ledger.forget(
-                ledger.taken.keys() - there.keys()
-            )  # elsewhere, an empty mount point looks like removed files
+            ledger.remember(place)
+        proven = lay_there and ledger.lies_in(self._directory)
+        if place is not None and (proven or place == ledger.place):
+            # Elsewhere, an empty mount point looks like removed files.
+            ledger.forget(ledger.taken.keys() - there.keys())
         files = self._untaken(there, ledger.taken)
         if not files:
             return None
-        self._place = self._arrivals.place
-        return ledger.begin(files)
+        batch = ledger.begin(files)
+        ledger.remember(place)
+        return batch
 
     def _untaken(self, there: dict[str, Arrived], taken: dict[str, Arrived]) -> list[Arrived]:
         """The next whole files that were not taken, the oldest first: as many as one commit takes."""

@@ -4,10 +4,11 @@
     {"batch":7,"time":…,"files":[["a.csv",120,17…]]}     these files are taken together: written before the first of them is read
     {"done":7}                                           their commit happened
     {"gone":["a.csv"]}                                   these files were removed: another file of such a name is a new one
+    {"place":[2049,131,7710…]}                           the directory where files were taken, or seen that had been (`Place`)
 
 Lines are only added, and each is on disk before anything follows from it. A line that was cut off in the middle, where the
 program was killed, was not acted upon and is dropped. A ledger that is lost has lost its name, too, so a new one takes every file
-again instead of leaving out batches whose numbers were used before.
+again instead of leaving out batches whose numbers were used before. Releases that do not know a kind of line overlook such lines.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import IO, Any, Final
 
 import msgspec
 
-from indextables.cli.arriving.arrivals import Arrived
+from indextables.cli.arriving.arrivals import Arrived, Place
 from indextables.cli.errors import InputError
 from indextables.storage.durable import sync_directory, write_over
 
@@ -40,13 +41,14 @@ class _Head(msgspec.Struct):
 
 
 class _Line(msgspec.Struct, omit_defaults=True):
-    """A line after the first one: one of the three kinds."""
+    """A line after the first one: one of the four kinds."""
 
     batch: int | None = None
     time: int = 0
     files: list[tuple[str, int, int]] = []
     done: int | None = None
     gone: list[str] = []
+    place: Place | None = None
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -71,6 +73,8 @@ class Ledger:
         """Every file that was taken and is still there, as it was then."""
         self.open_batch: Batch | None = None
         """The newest batch, if nothing says yet that its commit happened."""
+        self.place: Place | None = None
+        """The directory where files were taken, or seen that had been, when last one was. None where no release wrote it down."""
         self._last = 0
         try:
             if not directory.is_dir():
@@ -132,6 +136,21 @@ class Ledger:
             self._write(_Line(gone=gone))
             for name in gone:
                 del self.taken[name]
+
+    def remember(self, place: Place | None) -> None:
+        """Files were taken in this directory, or seen that had been. A place that is known or None is not written."""
+        if place is not None and place != self.place:
+            self._write(_Line(place=place))
+            self.place = place
+
+    def lies_in(self, directory: Path) -> bool:
+        """Whether this very ledger is found inside the directory and in its file system: files were taken from there then."""
+        try:
+            state = self._path.parent.resolve(strict=True)
+            same = os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
+            return same and state.is_relative_to(directory.resolve()) and state.stat().st_dev == directory.stat().st_dev
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Let another program have the ledger."""
@@ -200,6 +219,7 @@ class Ledger:
             self.open_batch = None
         for name in line.gone:
             self.taken.pop(name, None)
+        self.place = line.place or self.place
 
     def _rewrite(self, table_id: str) -> None:
         """Write the ledger anew: what it says, without what came and went."""
@@ -212,6 +232,8 @@ class Ledger:
             lines += [_line_of(Batch(number, 0, before)), _Line(done=number)]
         if batch is not None:
             lines.append(_line_of(batch))
+        if self.place is not None:
+            lines.append(_Line(place=self.place))
         text = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         write_over(str(self._path.parent), self._path.name, text)
 

@@ -311,7 +311,9 @@ def _partial(aggregate: Aggregate, groups: Sequence[Group]) -> Partial:
 
 def _typed(values: list[Any], kind: pa.DataType) -> pa.Array:
     """Values of their type, or whole numbers that stand for dates, moments and booleans."""
-    if not values or any(value is not None and type(value) is not int for value in values):
+    if all(value is None for value in values):
+        return pa.nulls(len(values), kind)  # Arrow makes no decimal of few digits out of 64-bit numbers
+    if any(value is not None and type(value) is not int for value in values):
         return array_of(values, kind)
     missing = np.array([value is None for value in values], np.bool_)
     return from_whole(np.array([value or 0 for value in values], np.int64), missing, kind)

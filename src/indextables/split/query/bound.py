@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
@@ -15,6 +16,7 @@ from indextables.core.runtime.cached_property import cached_property
 from indextables.split.index.doc_mapping import FieldMapping
 from indextables.split.query.json_paths import Keys
 from indextables.split.query.json_values import JsonTerms, JsonValue, value_terms
+from indextables.split.query.loose_phrases import Placement, is_found_as_written, placements
 from indextables.split.query.tree import All, Span
 
 
@@ -34,6 +36,11 @@ class Words:
     words: tuple[str, ...]
     slop: int
     span: Span
+
+    @cached_property
+    def placements(self) -> Sequence[Placement]:
+        """The ways to place the words that are searched for one by one; none where Tantivy finds the phrase as it is written."""
+        return () if is_found_as_written(self.words, self.slop) else placements(self.words, self.slop)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,9 @@ def leaf_query(view: IndexView, leaf: IndexLeaf, *, scored: bool = True) -> tant
     match leaf:
         case Words(words=(word,)):
             return query.term_query(schema, name, word, index_option="freq" if scored else "basic")
+        case Words() if leaf.placements:
+            ways = [query.phrase_query(schema, name, list(way)) for way in leaf.placements]
+            return query.disjunction_max_query(ways)
         case Words():
             return query.phrase_query(schema, name, list(leaf.words), slop=leaf.slop)
         case Pattern():

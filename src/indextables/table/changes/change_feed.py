@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from indextables.core.errors import OptionError, SchemaError, VersionNotFound
 from indextables.log.history import version_at
-from indextables.table.arguments import Moment, milliseconds, version_before
+from indextables.table.arguments import Moment, milliseconds, version_before, version_number
 from indextables.table.changes.change_plan import plan_changes
 from indextables.table.changes.change_rows import CHANGE_COLUMNS, ChangeQuestion, change_rows
 from indextables.table.handle import TableHandle
@@ -51,9 +51,9 @@ def changes_rows(
 
     Raises what `Table.changes_rows` raises. The plan is made at once; rows are read while the stream is.
     """
-    first = _version(handle, "since", since)
+    first = _at(handle, since) if isinstance(since, date | str) else version_before("since", since)
     if until is not None:
-        last = _version(handle, "until", until)
+        last = _at(handle, until) if isinstance(until, date | str) else version_number("until", until)
         if last < first <= handle.version:
             raise OptionError(f"until is version {last}, which is before since, version {first}: swap them")
         if first > last:
@@ -69,10 +69,9 @@ def changes_rows(
     return pa.RecordBatchReader.from_batches(question.schema, change_rows(question, plan))
 
 
-def _version(handle: TableHandle, name: str, moment: int | Moment) -> int:
-    if isinstance(moment, date | str):
-        return version_at(handle.log, milliseconds(moment))
-    return version_before(name, moment)
+def _at(handle: TableHandle, moment: Moment) -> int:
+    """The newest version at or before a time."""
+    return version_at(handle.log, milliseconds(moment))
 
 
 __all__ = ["change_question", "changes_rows"]

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from indextables.core.predicate import Predicate
 from indextables.core.values import from_text, is_text
-from indextables.log.actions import Actions, AddAction, RemoveAction
+from indextables.log.actions import Actions, AddAction, RemoveAction, added_again
 from indextables.log.file_entries import files_table
 from indextables.log.history import timed_versions, versions_after
 from indextables.log.pruning.file_pruning import prune_files
@@ -120,12 +120,12 @@ class _Found:
 
     def moved(self) -> _Moved:
         """The files of a change of data. A file that was removed and added again in the same version changed nothing."""
+        again = added_again(self.actions)
         removes = {remove.path: remove for remove in self.actions.removes if remove.data_change}
         adds = {add.path: add for add in self.actions.adds if add.data_change}
-        both = removes.keys() & adds.keys()
         return _Moved(
-            tuple(_removed_entry(remove) for path, remove in removes.items() if path not in both),
-            tuple(_added_entry(add) for path, add in adds.items() if path not in both),
+            tuple(_removed_entry(remove) for path, remove in removes.items() if path not in again),
+            tuple(_added_entry(add) for path, add in adds.items() if path not in again),
         )
 
 

@@ -173,20 +173,31 @@ def _message(source: TableLog, target: str, found: Salvaged, doubts: Iterable[st
     said += doubts
     stamp = _stamp(source.clock.wall_ms())
     place = f"{source.url}/{LOG_DIR}"
-    moves = [(place, f"{source.url}/{DAMAGED}_{stamp}")] if had_log else []
-    commands = [_move(*move) for move in [*moves, (target, place)] if move[0] != move[1]]
-    if not commands:
+    if target == place:
         return "; ".join(said)
+    commands = [_move(target, place)]
+    if _is_in_the_way(place, had_log=had_log):
+        commands.insert(0, _move(place, f"{source.url}/{DAMAGED}_{stamp}"))
     return f"{'; '.join(said)}. While nobody reads or writes the table, run: {' && '.join(commands)}"
 
 
+def _is_in_the_way(place: str, *, had_log: bool) -> bool:
+    """Whether something lies where the new log belongs. On a disk also an empty directory does."""
+    return os.path.lexists(place) if _is_on_disk(place) else had_log
+
+
+def _is_on_disk(url: str) -> bool:
+    return "://" not in url
+
+
 def _move(old: str, new: str) -> str:
-    """The command that moves a log, quoted for a shell. On a disk it does nothing where something lies at the new place.
+    """The command that moves a log, quoted for a shell. On a disk, where something lies at the new place, it fails and says so.
 
     `mv` would move the log into a log that somebody made there meanwhile, and only GNU's has an option against that.
     """
-    if "://" not in old and "://" not in new:
-        return f"test ! -e {quote(new)} && mv {quote(old)} {quote(new)}"
+    if _is_on_disk(old) and _is_on_disk(new):
+        told = quote(f"{new} is in the way")
+        return f"if test -e {quote(new)}; then echo {told} >&2; false; else mv {quote(old)} {quote(new)}; fi"
     if old.startswith("s3://") and new.startswith("s3://"):
         return f"aws s3 mv --recursive {quote(old)} {quote(new)}"
     if old.startswith("gs://") and new.startswith("gs://"):

@@ -4,7 +4,7 @@
                   └─ one is gone, or a file was purged ──▶ the live files instead, newest first
 
 A merge only rearranges rows, so its results are no news: the files that were merged are read as long as they are in the store.
-Rows that a later commit removed are left out.
+A file that one commit removes and adds again is no news either. Rows that a later commit removed are left out.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from indextables.core.arrow_values import array_of
 from indextables.core.errors import ObjectNotFound, SplitError
 from indextables.core.predicate import TRUE
+from indextables.log.actions import added_again
 from indextables.log.file_entries import FILE_SCHEMA, files_table
 from indextables.log.table_log import VersionFile
 from indextables.split.plan.access import RowNumbers
@@ -72,26 +73,37 @@ def _newest_first(handle: TableHandle) -> Iterator[pa.Table]:
     live = set(handle.files().column("path").to_pylist())
     shown: set[str] = set()
     gone: set[str] = set()
+    older: set[str] = set()
     end = -1
     for number, version in _versions(handle):
-        files = None if version is None else _added_files(version, gone)
-        if files is None or not _are_there(handle, files):
+        if version is None:
             end = number
             break
+        again = added_again(version.actions)
+        older |= again
+        files = _added_files(version, again, gone)
+        if not _are_there(handle, files):
+            end = number
+            break
+        older -= {add.path for add in version.actions.adds} - again
         if files.num_rows:
             shown |= set(files.column("path").to_pylist())
             yield files
     if end >= 0:
         # results of merges hold rows of files that were shown already, unless all of those are live themselves
-        yield from _live_files(handle, shown, through=end if shown - live else None)
+        yield from _live_files(handle, shown, older, through=end if shown - live else None)
 
 
-def _live_files(handle: TableHandle, shown: set[str], through: int | None) -> Iterator[pa.Table]:
-    """The live files that were not shown, one at a time, the newest first; only those added up to version `through`."""
+def _live_files(handle: TableHandle, shown: set[str], older: set[str], through: int | None) -> Iterator[pa.Table]:
+    """The live files that were not shown, one at a time, the newest first; only those added up to version `through`.
+
+    The files in `older` were there before, too: a later version removed and added them again.
+    """
     files = handle.files()
     keep = pc.invert(pc.is_in(files.column("path"), value_set=array_of(sorted(shown), pa.string())))
     if through is not None:
-        keep = pc.and_(keep, pc.less_equal(files.column("addedAtVersion"), through))
+        known = pc.is_in(files.column("path"), value_set=array_of(sorted(older), pa.string()))
+        keep = pc.and_(keep, pc.or_(known, pc.less_equal(files.column("addedAtVersion"), through)))
     files = files.filter(keep)
     order = pc.sort_indices(files.select(["addedAtVersion"]), [("addedAtVersion", "descending")])
     for place in order.to_pylist():
@@ -108,15 +120,19 @@ def _versions(handle: TableHandle) -> Iterator[tuple[int, VersionFile | None]]:
                 yield number, version
 
 
-def _added_files(version: VersionFile, gone: set[str]) -> pa.Table:
+def _added_files(version: VersionFile, again: frozenset[str], gone: set[str]) -> pa.Table:
     """The files whose rows a commit brought, without those in `gone`, to which is added what this commit removed.
 
-    A merge passes on what became of its results: where one of them is gone, its sources of the same partition count as gone too.
+    The files in `again` were removed and added by this commit, which changed nothing in them. A merge passes on what became of
+    its results: where one of them is gone, its sources of the same partition count as gone too.
     """
     actions = version.actions
-    lost = [add.partition_values for add in actions.adds if not add.data_change and add.path in gone]
-    adds = [add for add in actions.adds if add.data_change and add.path not in gone]
+    brought = [add for add in actions.adds if add.path not in again]
+    lost = [add.partition_values for add in brought if not add.data_change and add.path in gone]
+    adds = [add for add in brought if add.data_change and add.path not in gone]
     for remove in actions.removes:
+        if remove.path in again:
+            continue
         if remove.data_change or (lost and (remove.partition_values is None or remove.partition_values in lost)):
             gone.add(remove.path)
     times = [version.timestamp] * len(adds)

@@ -48,7 +48,7 @@ class Following(TableAtVersion):
         A commit that replaces rows gives its new ones; a merge gives none. This table stays at its version, and its columns are
         those of the rows: columns that others add come when `follow` is called again. Raises VersionNotFound, SchemaError,
         PredicateError, QueryError, ForeignTable, and while it goes on ChangesGone, TableNotFound where the table is dropped,
-        TableReplaced and SplitError.
+        CorruptLog while it is being dropped, TableReplaced and SplitError.
         """
         from indextables.table.stream.follow_rows import Pause, follow_rows
 

@@ -99,7 +99,7 @@ class Pause:
 def follow_rows(planner: StreamPlanner, start: Offset, waiting: Waiting) -> Generator[pa.RecordBatch, None, None]:
     """The rows of a stream from an offset on, as they come. Raises what `StreamPlanner.latest` and `Table.scan` raise.
 
-    Raises TableNotFound where the table was dropped, whatever of it was missed first.
+    Raises TableNotFound where the table was dropped, and CorruptLog in the middle of a drop, whatever was missed first.
     """
     while not waiting.is_over():
         end = _latest(planner, start)
@@ -160,7 +160,7 @@ def _next(planner: StreamPlanner, reader: pa.RecordBatchReader) -> pa.RecordBatc
 
 @contextmanager
 def _while_there(planner: StreamPlanner) -> Generator[None, None, None]:
-    """What a call misses because the table was dropped is TableNotFound."""
+    """What a call misses because the table was dropped is TableNotFound; in the middle of the drop CorruptLog."""
     try:
         yield
     except (ChangesGone, SplitError, StorageError):

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core.runtime.cached_property import cached_property
-from indextables.log.actions import Actions, AddAction
+from indextables.log.actions import Actions, AddAction, added_again
 from indextables.log.file_entries import FILE_SCHEMA, files_table
 from indextables.table.stream.stream_options import Limits
 
@@ -77,11 +77,10 @@ class CommittedFiles:
 
 
 def committed_files(version: int, timestamp: int, actions: Actions) -> CommittedFiles:
-    """What the actions of a version changed: nothing where it only rearranged rows, or added again a file that it removed."""
-    removes = {remove.path for remove in actions.removes if remove.data_change}
-    adds = tuple(add for add in actions.adds if add.data_change and add.path not in removes)
-    if removes:
-        removes -= {add.path for add in actions.adds if add.data_change}
+    """What the actions of a version changed: nothing where it only rearranged rows, or removed a file and added it again."""
+    again = added_again(actions)
+    adds = tuple(add for add in actions.adds if add.data_change and add.path not in again)
+    removes = {remove.path for remove in actions.removes if remove.data_change and remove.path not in again}
     return CommittedFiles(version, timestamp, adds, len(removes))
 
 

@@ -21,7 +21,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from indextables.core.errors import IndexTablesError, LogWarning, RowsRemoved, TableNotFound, TableReplaced
+from indextables.core.errors import CorruptLog, IndexTablesError, LogWarning, RowsRemoved, TableNotFound, TableReplaced
 from indextables.log.file_entries import NO_FILES
 from indextables.log.pruning.file_pruning import prune_files
 from indextables.log.snapshot import Snapshot
@@ -201,10 +201,10 @@ class StreamPlanner:
         return Lag(max(self._newest.version + 1 - offset.version, 0), files, size, is_exact)
 
     def check_not_dropped(self) -> None:
-        """Raise TableNotFound or TableReplaced if the table is not there any more: that is why something is gone."""
+        """Raise TableNotFound, TableReplaced or CorruptLog if the table is not there any more: that is why something is gone."""
         try:
             self._table.look()
-        except (TableNotFound, TableReplaced):
+        except (CorruptLog, TableNotFound, TableReplaced):
             raise
         except IndexTablesError as error:
             logger.info("table %s cannot be looked at: %s", self.head.url, error)

@@ -12,6 +12,7 @@ from indextables.split.index.doc_mapping import DocMapping, FieldMapping
 from indextables.split.index.index_files import analyzer
 from indextables.split.query.binding.refusals import Refusals
 from indextables.split.query.bound import BoundLeaf, Near, Pattern, Words
+from indextables.split.query.loose_phrases import MOST_PLACEMENTS, is_found_as_written, most_moves, ways_to_move
 from indextables.split.query.tree import All, Exists, Fuzzy, Leaf, OneOf, Phrase, Range, Regex, Span, Term, Wildcard
 
 _META: Final = frozenset("\\.+*?()|[]{}^$#&-~")
@@ -24,7 +25,7 @@ _MOST_SECONDS: Final = 2.0
 _LONGEST_PHRASE: Final = 100
 """Words in a row."""
 _LONGEST_LOOSE: Final = 10
-"""Words that may be moved: how long Tantivy looks for them grows with every one."""
+"""Words that may be moved: the ways to move them double with every one, at least."""
 _MOST_MOVES: Final = 100
 """Places that the words of a phrase may be moved by."""
 
@@ -86,12 +87,28 @@ class WordBinder:
             raise self._refusals.error(
                 span, f"{what}; this one has {len(words)}" + (f", moved by {slop}" if slop else "")
             )
+        if len(words) > 1 and not is_found_as_written(words, slop):
+            self._check_moves(words, slop, span, field)
         if len(words) > 1 and field.record != "position":
             raise self._refusals.error(
                 span,
                 f"{field.column} is indexed without the places of words, so a phrase ({' '.join(words)}) cannot be found in it; "
                 f"ask for the words: ({' AND '.join(words)})",
                 field=field.column,
+            )
+
+    def _check_moves(self, words: Sequence[str], slop: int, span: Span, field: FieldMapping) -> None:
+        """Raise QueryError if there are too many ways to move the words, or if the words are inside JSON."""
+        if field.kind == "json":
+            raise self._refusals.error(
+                span,
+                "inside JSON only two different words can be moved; ask for the words in a row, or for each of them: "
+                f"({' AND '.join(dict.fromkeys(words))})",
+                field=field.column,
+            )
+        if ways_to_move(len(words), slop) > MOST_PLACEMENTS:
+            raise self._refusals.error(
+                span, f"{len(words)} words can be moved by at most {most_moves(len(words), slop)} places, not by {slop}"
             )
 
     def _normal(self, text: str, field: FieldMapping) -> str:
