@@ -2,6 +2,10 @@
 
     rows        five times the rows, one split in place of ten, and aggregates of all rows (`growth_rows`)
     appends     very many small appends, questions to what they leave, and from fresh processes (`growth_appends`)
+    answers     few rows or none, and the memory of a full scan (`growth_answers`)
+
+Other parts measure what belongs here too: `splits` writes and indexes 2,000,000 log rows beside lance, `search` counts a phrase
+and asks for the best ten of 100 words from eight threads beside lance.
 
 Answers are compared before anything is timed.
 """
@@ -12,14 +16,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+import growth_answers
 import growth_appends
 import growth_rows
 from growth_rounds import Say
 from report import OURS, Goal, Row
-from search_tables import DUCKDB, LANCE
+from search_tables import DUCKDB, LANCE, TANTIVY
 
-SUBJECTS = [OURS, LANCE, DUCKDB]
-VERSIONS = {LANCE: "pylance", DUCKDB: "duckdb"}
+SUBJECTS = [OURS, LANCE, DUCKDB, TANTIVY]
+VERSIONS = {LANCE: "pylance", DUCKDB: "duckdb", TANTIVY: "tantivy"}
 
 
 class Section(Protocol):
@@ -35,7 +40,11 @@ class Section(Protocol):
         """What was aimed at."""
 
 
-SECTIONS: dict[str, Section] = {"rows": growth_rows, "appends": growth_appends}
+SECTIONS: dict[str, Section] = {
+    "rows": growth_rows,
+    "appends": growth_appends,
+    "answers": growth_answers,
+}
 
 
 def measured(data: Path, quick: bool, sections: Sequence[str], say: Say) -> tuple[list[Row], list[Goal]]:
@@ -48,11 +57,13 @@ def measured(data: Path, quick: bool, sections: Sequence[str], say: Say) -> tupl
         found = SECTIONS[name].measured(data, quick)
         rows += found.values()
         goals += SECTIONS[name].goals(found)
+    titles = [row.what for row in rows]
+    assert len(set(titles)) == len(titles), "beside.py compares rows by their titles, so that they must differ"
     return rows, goals
 
 
 def notes() -> list[str]:
     return [
         "answers were compared before they were timed; of the best ten, that there are ten",
-        "a question was answered before by the same handle; a round is the median of up to 15 answers",
+        "a question was answered before by the same handle; a round is the median of up to 15 answers, or appends",
     ]

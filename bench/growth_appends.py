@@ -15,6 +15,10 @@ from report import OURS, Goal, Row
 from search_data import Search
 from search_tables import LANCE
 
+_LEFT = "splits that are left"
+_MOST_LEFT = 40
+"""Splits that merges beside 1,000 appends may leave."""
+
 
 def build(data: Path, quick: bool, say: Say) -> None:
     """The tables of the search benchmark. What is appended is measured while it is written."""
@@ -36,14 +40,16 @@ def _appended(data: Path, asked: Mapping[str, Search], sizes: Sizes, appends: in
     each = Row(f"append {tables.APPENDED_ROWS} rows, {appends:,} times", {OURS: ours, LANCE: theirs})
     each.note = "lance indexes no words of these rows, and syncs nothing"
     beside, left = once(tables.append_ours, data / "rows", data / "appended-merging", appends, True)
-    merging = Row(f"the same, with merges beside ({left} splits are left)", {OURS: beside})
+    merging = Row(f"append {tables.APPENDED_ROWS} rows, {appends:,} times, mergeOnWrite.enabled", {OURS: beside})
+    merging.amounts = {_LEFT: left}
+    merging.note = f"merges run beside the appends; {left} splits are left"
     found = {"append": each, "append, merging": merging}
     with Handles({name: (name, folder, data / "cache") for name, folder in where.items()}) as handles:
         for name, (verb, which) in {**ASKED, "count": ("count", "common")}.items():
             handles.same(verb, asked[which])
             found[f"many {name}"] = handles.rounds(f"{name}, {splits:,} splits", verb, asked[which], sizes.rounds)
         found["many everything"] = handles.rounds(
-            f"scan everything, {splits:,} splits", "everything", None, sizes.rounds
+            f"scan everything, {splits:,} splits", tables.EVERYTHING, None, sizes.rounds
         )
     return found
 
@@ -68,7 +74,10 @@ def _first(data: Path, asked: Mapping[str, Search], sizes: Sizes, appends: int) 
 
 def goals(rows: Mapping[str, Row]) -> list[Goal]:
     """Appends are fast, and what they leave is asked faster than lance's."""
+    merging = rows["append, merging"]
+    left = merging.amounts[_LEFT]
     return [
         *(search._faster(rows[name], LANCE, 1) for name in rows if name.startswith(("many ", "first, "))),
         at_most_ms(rows["append"], 20),
+        Goal(f"{merging.what}, at most {_MOST_LEFT} splits are left", f"{left:.0f}", left <= _MOST_LEFT),
     ]

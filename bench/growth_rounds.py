@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from types import ModuleType
@@ -23,6 +25,10 @@ Say = Callable[[str], None]
 """Tells the user how far the work is."""
 ASKED = {"best ten": ("rows", "top term"), "best ten of two words": ("rows", "top or"), "fetch": ("rows", "medium")}
 """Questions by name: the verb of a handle, and the search."""
+
+STEEPEST = "steepest exponent"
+_MOST_EXPONENT = 1.1
+"""Growth with the size, and a tenth for noise."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +74,9 @@ class Handles:
         for worker in self._workers.values():
             worker.close()
 
-    def same(self, verb: str, asked: Search | None) -> Any:
-        """What everybody answers. Raises AssertionError unless it is the same."""
-        found = {name: worker.call(self._tables.answer, verb, asked) for name, worker in self._workers.items()}
+    def same(self, verb: str, asked: Search | None, names: Iterable[Any] = ()) -> Any:
+        """What everybody answers, or those with these names. Raises AssertionError unless it is the same."""
+        found = {name: self._workers[name].call(self._tables.answer, verb, asked) for name in names or self._workers}
         answers = list(found.values())
         if any(each != answers[0] for each in answers):
             raise AssertionError(f"{verb} of {asked}: {found}")
@@ -86,6 +92,41 @@ class Handles:
 
     def rounds(self, what: str, verb: str, asked: Search | None, count: int) -> Row:
         return Row(what, self.seconds(verb, asked, count))
+
+
+def of_sizes(
+    what: Callable[[int], str], seconds: Mapping[tuple[str, int], list[float]], sizes: Sequence[int]
+) -> list[Row]:
+    """A row for each size, whose title `what` gives, all from the same rounds: `seconds` by subject and size.
+
+    The last row tells how our seconds grow with the size.
+    """
+    rows = [
+        Row(what(size), {subject: found for (subject, each), found in seconds.items() if each == size})
+        for size in sizes
+    ]
+    middles = [median(row.seconds[OURS]) for row in rows]
+    points = list(zip(sizes, middles, strict=True))
+    steps = [_exponent(*step) for step in pairwise(points)]
+    *others, last = rows
+    for row in others:
+        row.note = f"in the same rounds as: {last.what}"
+    told = ", ".join(f"{size:,}: {middle * 1e3:.2f} ms" for size, middle in points)
+    last.beside = rows[0].seconds[OURS]
+    last.amounts = {"exponent": _exponent(points[0], points[-1]), STEEPEST: max(steps)}
+    last.note = f"{told}; exponent {last.amounts['exponent']:.2f}, of the steepest step {last.amounts[STEEPEST]:.2f}"
+    return rows
+
+
+def _exponent(before: tuple[int, float], after: tuple[int, float]) -> float:
+    """0 is no growth, 1 is growth with the size."""
+    return math.log(after[1] / before[1]) / math.log(after[0] / before[0])
+
+
+def grows_at_most(row: Row) -> Goal:
+    """The cost grows no faster than the size, from no size to the next one."""
+    steepest = row.amounts[STEEPEST]
+    return Goal(f"{row.what}, no exponent above {_MOST_EXPONENT}", f"{steepest:.2f}", steepest <= _MOST_EXPONENT)
 
 
 def at_most_ms(row: Row, most_ms: float) -> Goal:
