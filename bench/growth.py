@@ -3,6 +3,7 @@
     rows        five times the rows, one split in place of ten, and aggregates of all rows (`growth_rows`)
     appends     very many small appends, questions to what they leave, and from fresh processes (`growth_appends`)
     answers     few rows or none, and the memory of a full scan (`growth_answers`)
+    splits      the same rows in one split and in up to 1,000 (`growth_splits`)
 
 Other parts measure what belongs here too: `splits` writes and indexes 2,000,000 log rows beside lance, `search` counts a phrase
 and asks for the best ten of 100 words from eight threads beside lance.
@@ -19,6 +20,7 @@ from typing import Protocol
 import growth_answers
 import growth_appends
 import growth_rows
+import growth_splits
 from growth_rounds import Say
 from report import OURS, Goal, Row
 from search_tables import DUCKDB, LANCE, TANTIVY
@@ -44,6 +46,7 @@ SECTIONS: dict[str, Section] = {
     "rows": growth_rows,
     "appends": growth_appends,
     "answers": growth_answers,
+    "splits": growth_splits,
 }
 
 
