@@ -4,6 +4,7 @@
     appends     very many small appends, questions to what they leave, and from fresh processes (`growth_appends`)
     answers     few rows or none, and the memory of a full scan (`growth_answers`)
     splits      the same rows in one split and in up to 1,000 (`growth_splits`)
+    texts       texts of 2 KB (`growth_texts`)
 
 Other parts measure what belongs here too: `splits` writes and indexes 2,000,000 log rows beside lance, `search` counts a phrase
 and asks for the best ten of 100 words from eight threads beside lance.
@@ -21,11 +22,13 @@ import growth_answers
 import growth_appends
 import growth_rows
 import growth_splits
+import growth_texts
 from growth_rounds import Say
 from report import OURS, Goal, Row
 from search_tables import DUCKDB, LANCE, TANTIVY
+from text_tables import SQLITE
 
-SUBJECTS = [OURS, LANCE, DUCKDB, TANTIVY]
+SUBJECTS = [OURS, LANCE, DUCKDB, TANTIVY, SQLITE]
 VERSIONS = {LANCE: "pylance", DUCKDB: "duckdb", TANTIVY: "tantivy"}
 
 
@@ -47,6 +50,7 @@ SECTIONS: dict[str, Section] = {
     "appends": growth_appends,
     "answers": growth_answers,
     "splits": growth_splits,
+    "texts": growth_texts,
 }
 
 

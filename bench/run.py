@@ -1,5 +1,5 @@
-"""The benchmark: our log beside deltalake's and pyiceberg's, our splits and searches beside lance, DuckDB over Parquet and
-Tantivy, and Spark over our tables beside Spark over Parquet, in the same run, on the same disk.
+"""The benchmark: our log beside deltalake's and pyiceberg's, our splits and searches beside lance, DuckDB over Parquet,
+Tantivy and SQLite, and Spark over our tables beside Spark over Parquet, in the same run, on the same disk.
 
     python bench/run.py                 all of it, about an hour
     python bench/run.py --only states   one part of it: `log` (commits and version files), `states`, `splits` (rows), `search`,
