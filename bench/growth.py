@@ -5,6 +5,7 @@
     answers     few rows or none, and the memory of a full scan (`growth_answers`)
     splits      the same rows in one split and in up to 1,000 (`growth_splits`)
     texts       texts of 2 KB (`growth_texts`)
+    columns     tables of 10 to 2,000 columns (`growth_columns`)
 
 Other parts measure what belongs here too: `splits` writes and indexes 2,000,000 log rows beside lance, `search` counts a phrase
 and asks for the best ten of 100 words from eight threads beside lance.
@@ -20,6 +21,7 @@ from typing import Protocol
 
 import growth_answers
 import growth_appends
+import growth_columns
 import growth_rows
 import growth_splits
 import growth_texts
@@ -51,6 +53,7 @@ SECTIONS: dict[str, Section] = {
     "answers": growth_answers,
     "splits": growth_splits,
     "texts": growth_texts,
+    "columns": growth_columns,
 }
 
 
