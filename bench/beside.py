@@ -2,11 +2,13 @@
 
     python bench/beside.py --before ../older-clone                  every part, quick, three pairs of runs
     python bench/beside.py --before ../older-clone --only search --full --pairs 5
+    python bench/beside.py --before ../older-clone --section texts --section splits
+                                                                    these sections of `growth`, which both trees must have
 
 Runs `bench/run.py` of the older tree and of this tree in turns, each with the tree's own .venv (`make .venv/.bench` in both trees
 first), and compares the seconds of our own rows. The order changes from pair to pair, so that a machine that gets slower during
 the run does not favour one tree. A row counts as slower only if two independent figures agree: the median of the pairs' ratios,
-and the ratio of the fastest rounds of all runs.
+and the ratio of the fastest rounds of all runs. Rows are compared by their titles; those that one tree alone has are listed.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from growth import SECTIONS
 from report import OURS
 from rich.console import Console
 from rich.table import Table
@@ -56,9 +59,9 @@ class Compared:
         return min(self.by_pairs, self.by_fastest) > TOLERANCE
 
 
-def measured(tree: Path, part: str, quick: bool) -> dict[str, list[float]]:
+def measured(tree: Path, part: str, more: list[str]) -> dict[str, list[float]]:
     """Run one part of one tree's benchmark in a process of its own. Returns our seconds by row."""
-    command = [str(tree / ".venv/bin/python"), "bench/run.py", "--only", part, *(["--quick"] if quick else [])]
+    command = [str(tree / ".venv/bin/python"), "bench/run.py", "--only", part, *more]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)} in {tree} failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
@@ -66,17 +69,19 @@ def measured(tree: Path, part: str, quick: bool) -> dict[str, list[float]]:
     return {row["what"]: row["seconds"][OURS] for row in rows if row["seconds"].get(OURS)}
 
 
-def compare(before: Path, part: str, quick: bool, pairs: int) -> list[Compared]:
-    """Run one part in both trees, in turns."""
+def compare(before: Path, part: str, more: list[str], pairs: int) -> list[Compared]:
+    """Run one part in both trees, in turns. `more` is what both runs are told beside the part."""
     runs: dict[Path, dict[str, list[list[float]]]] = {before: defaultdict(list), THIS: defaultdict(list)}
     for number in range(pairs):
         for tree in (before, THIS) if number % 2 == 0 else (THIS, before):
             begun = time.perf_counter()
-            for what, seconds in measured(tree, part, quick).items():
+            for what, seconds in measured(tree, part, more).items():
                 runs[tree][what].append(seconds)
             name = "before" if tree == before else "after"
             console.print(f"[dim]{part}, pair {number + 1}, {name}: {time.perf_counter() - begun:.0f} s[/]")
     rows = runs[before]
+    for what in sorted(rows.keys() ^ runs[THIS].keys()):
+        console.print(f"[dim]only {'before' if what in rows else 'after'}: {what}[/]", highlight=False)
     return [
         Compared(what, rows[what], runs[THIS][what])
         for what in rows
@@ -101,13 +106,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", type=Path, required=True, help="a clone of the project at an older commit")
     parser.add_argument("--only", choices=PARTS, action="append", help="compare this part; can be given several times")
+    parser.add_argument(
+        "--section", choices=SECTIONS, action="append", help="compare this section of growth alone; several times too"
+    )
     parser.add_argument("--pairs", type=int, default=3, help="runs of each tree")
     parser.add_argument("--full", action="store_true", help="the full size instead of a tenth")
     chosen = parser.parse_args()
     before = chosen.before.resolve()
+    if chosen.section and chosen.only not in (None, ["growth"]):
+        parser.error("--section goes with --only growth")
+    sections = [word for name in chosen.section or () for word in ("--section", name)]
+    more = [*([] if chosen.full else ["--quick"]), *sections]
     rows: list[Compared] = []
-    for part in chosen.only or PARTS:
-        rows += compare(before, part, not chosen.full, chosen.pairs)
+    for part in ["growth"] if sections else chosen.only or PARTS:
+        rows += compare(before, part, more, chosen.pairs)
     show(rows)
     slower = [row for row in rows if row.slower]
     console.print(f"{len(rows)} rows compared, {len(slower)} slower by more than {TOLERANCE - 1:.0%}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -15,7 +16,7 @@ import split_tables
 from measure import timed
 from report import OURS
 from search_data import Search
-from split_data import SCHEMA, batches
+from split_data import SCHEMA, batches, read
 from split_tables import DUCKDB, LANCE
 
 APPENDED_ROWS = 100
@@ -29,6 +30,9 @@ AGGREGATES = {
     "different ids": ([], {"m": "distinct(id)"}),
 }
 """Aggregates of all rows: the keys, and the number that is wanted."""
+ERRORS, FIRST_ROWS, ANY_ROWS, EVERYTHING = "errors", "first rows", "any rows", "everything"
+"""Questions without a search: rows of one level, the first ten rows, ten that a search for everything finds, all rows."""
+_FEW = 10
 _SQL = {"count": "count(*)", "distinct(host)": "count(DISTINCT host)", "distinct(id)": "count(DISTINCT id)"}
 _ENOUGH_S = 1.0
 _MOST_REPEATS = 15
@@ -46,17 +50,52 @@ def merge_into_one(source: Path, where: Path) -> int:
     return table.files().num_rows
 
 
+def write_splits(rows: Path, where: Path, rows_a_split: int, splits: int) -> None:
+    """A table without partitions, of so many splits."""
+    from indextables import Table
+
+    shutil.rmtree(where, ignore_errors=True)
+    options = {"indexing.typemap.message": "text", "indexWriter.splitSize": "100G"}
+    table = Table.create(where, SCHEMA, options=options)
+    for piece in _pieces(rows, rows_a_split):
+        table.append(piece)
+    _expect(where, table.files().num_rows, splits)
+
+
+def write_fragments(rows: Path, where: Path, rows_a_fragment: int, fragments: int) -> None:
+    """A dataset of lance of so many fragments, and one index of the words of all of them."""
+    import lance
+
+    dataset = lance.write_dataset(read(rows), str(where), schema=SCHEMA, max_rows_per_file=rows_a_fragment)
+    dataset.create_scalar_index("message", "INVERTED", **split_tables._TEXT_INDEX)
+    _expect(where, len(dataset.get_fragments()), fragments)
+
+
+def _expect(where: Path, found: int, wanted: int) -> None:
+    if found != wanted:
+        raise AssertionError(f"{where} has {found} files, not {wanted}")
+
+
+def _pieces(rows: Path, size: int) -> Iterator[pa.Table]:
+    """All rows in tables of `size` rows."""
+    some: list[pa.RecordBatch] = []
+    missing = size
+    for batch in batches(rows):
+        rest = batch
+        while rest.num_rows:
+            some.append(rest.slice(0, missing))
+            missing -= some[-1].num_rows
+            rest = rest.slice(some[-1].num_rows)
+            if not missing:
+                yield pa.Table.from_batches(some).combine_chunks()
+                some, missing = [], size
+
+
 # Many small appends.
 
 
-def _pieces(rows: Path, count: int) -> list[pa.Table]:
-    some: list[pa.RecordBatch] = []
-    for batch in batches(rows):
-        some.append(batch)
-        if sum(each.num_rows for each in some) >= count * APPENDED_ROWS:
-            break
-    every = pa.Table.from_batches(some)
-    return [every.slice(number * APPENDED_ROWS, APPENDED_ROWS).combine_chunks() for number in range(count)]
+def _small(rows: Path, count: int) -> list[pa.Table]:
+    return list(islice(_pieces(rows, APPENDED_ROWS), count))
 
 
 def append_ours(rows: Path, where: Path, count: int, merging: bool = False) -> tuple[list[float], int]:
@@ -68,7 +107,7 @@ def append_ours(rows: Path, where: Path, count: int, merging: bool = False) -> t
     shutil.rmtree(where, ignore_errors=True)
     options = {"indexing.typemap.message": "text", "mergeOnWrite.enabled": str(merging).lower()}
     table = Table.create(where, SCHEMA, options=options)
-    seconds = [_seconds(lambda piece=piece: table.append(piece)) for piece in _pieces(rows, count)]
+    seconds = [_seconds(lambda piece=piece: table.append(piece)) for piece in _small(rows, count)]
     for thread in threading.enumerate():
         if thread.name == "indextables-merge-on-write":
             thread.join()
@@ -80,7 +119,7 @@ def append_lance(rows: Path, where: Path, count: int) -> tuple[list[float], int]
     import lance
 
     shutil.rmtree(where, ignore_errors=True)
-    first, *others = _pieces(rows, count)
+    first, *others = _small(rows, count)
     lance.write_dataset(first, str(where)).create_scalar_index("message", "INVERTED", **split_tables._TEXT_INDEX)
     seconds = [_seconds(lambda piece=piece: lance.write_dataset(piece, str(where), mode="append")) for piece in others]
     return [median(seconds), *seconds], len(lance.dataset(str(where)).get_fragments())
@@ -110,7 +149,11 @@ def answer(verb: str, search: Search | None) -> Any:
 
 def time_answers(verb: str, search: Search | None) -> float:
     """The median of some answers. What is asked was answered before."""
-    ask = _ask(verb, search)
+    return repeated(_ask(verb, search))
+
+
+def repeated(ask: Callable[[], Any]) -> float:
+    """The median of up to 15 answers, or of so many as take a second."""
     seconds = [timed(ask)[0]]
     while sum(seconds) < _ENOUGH_S and len(seconds) < _MOST_REPEATS:
         seconds.append(_seconds(ask))
@@ -119,8 +162,8 @@ def time_answers(verb: str, search: Search | None) -> float:
 
 def _ask(verb: str, search: Search | None) -> Callable[[], Any]:
     handle = _open["handle"]
-    if verb == "everything":
-        return lambda: _everything(handle)
+    if verb in _WITHOUT_SEARCH:
+        return lambda: _WITHOUT_SEARCH[verb](handle)
     if verb in AGGREGATES:
         return lambda: _aggregate(handle, *AGGREGATES[verb])
     return lambda: getattr(handle, verb)(search)
@@ -130,6 +173,32 @@ def _everything(handle: Any) -> pa.Table:
     if isinstance(handle, search_tables.Ours):
         return handle._table.scan().read_all()
     return handle._dataset.to_table()
+
+
+def _first_rows(handle: Any) -> pa.Table:
+    if isinstance(handle, search_tables.Ours):
+        return handle._table.scan(limit=_FEW).read_all()
+    return handle._dataset.to_table(limit=_FEW)
+
+
+def _any_rows(handle: Any) -> pa.Table:
+    if isinstance(handle, search_tables.Ours):
+        return handle._table.search("*", limit=_FEW)
+    return handle.fetched(handle._index.parse_query("*"), _FEW)
+
+
+def _errors(handle: Any) -> int:
+    if isinstance(handle, search_tables.Ours):
+        return handle._table.count(where="level = 'ERROR'")
+    return handle._dataset.count_rows(filter="level = 'ERROR'")
+
+
+_WITHOUT_SEARCH: dict[str, Callable[[Any], Any]] = {
+    EVERYTHING: _everything,
+    FIRST_ROWS: _first_rows,
+    ANY_ROWS: _any_rows,
+    ERRORS: _errors,
+}
 
 
 def _aggregate(handle: Any, keys: Sequence[str], metrics: dict[str, str]) -> list[tuple[Any, ...]]:

@@ -27,6 +27,8 @@ class Row:
     note: str = ""
     beside: list[float] = field(default_factory=list)
     """Seconds of what a row without other subjects is compared with."""
+    amounts: dict[str, float] = field(default_factory=dict)
+    """What else was found, by subject or by name: bytes on disk, splits that are left, an exponent."""
 
     def spread(self, subject: str) -> Spread:
         return Spread.of(self.seconds[subject])
@@ -112,6 +114,7 @@ def save(
             },
             "peak_mb": row.peaks_mb,
             "beside_seconds": row.beside,
+            "amounts": row.amounts,
         }
         for row in rows
     ]

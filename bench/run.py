@@ -1,9 +1,11 @@
-"""The benchmark: our log beside deltalake's and pyiceberg's, our splits and searches beside lance, DuckDB over Parquet and
-Tantivy, and Spark over our tables beside Spark over Parquet, in the same run, on the same disk.
+"""The benchmark: our log beside deltalake's and pyiceberg's, our splits and searches beside lance, DuckDB over Parquet,
+Tantivy and SQLite, and Spark over our tables beside Spark over Parquet, in the same run, on the same disk.
 
     python bench/run.py                 all of it, about an hour
     python bench/run.py --only states   one part of it: `log` (commits and version files), `states`, `splits` (rows), `search`,
                                         `growth`, `purge` or `spark`
+    python bench/run.py --only growth --section texts
+                                        one section of the part `growth`; `bench/growth.py` lists them
     python bench/run.py --quick         a tenth of the size, to see that it works; no verdicts
 
 Absolute times belong to the machine; the ratios are what is compared. Results are also written to .bench/results.json.
@@ -264,11 +266,9 @@ def _of_search(data: Path, quick: bool) -> Part:
     return Part(list(rows.values()), search.SUBJECTS, search.notes(), search.goals(rows))
 
 
-def _of_growth(data: Path, quick: bool) -> Part:
-    sizes = growth.Sizes.of(quick)
-    growth.build(data, sizes, _say)
-    rows = growth.measured(data, sizes)
-    return Part(list(rows.values()), growth.SUBJECTS, list(growth.notes()), growth.goals(rows))
+def _of_growth(data: Path, quick: bool, sections: Sequence[str] = tuple(growth.SECTIONS)) -> Part:
+    rows, goals = growth.measured(data, quick, sections, _say)
+    return Part(rows, growth.SUBJECTS, growth.notes(), goals)
 
 
 def _of_purge(_data: Path, quick: bool) -> Part:
@@ -283,7 +283,7 @@ def _of_spark(data: Path, quick: bool) -> Part:
     return Part(list(rows.values()), spark_session.SUBJECTS, spark_session.notes(), spark_session.goals(rows))
 
 
-_MEASURE = {
+_MEASURE: dict[str, Callable[..., Part]] = {
     "log": _of_log,
     "states": _of_states,
     "splits": _of_splits,
@@ -317,9 +317,17 @@ def versions_of(parts: Sequence[str]) -> dict[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=PARTS, help="measure this part alone")
+    parser.add_argument(
+        "--section",
+        choices=growth.SECTIONS,
+        action="append",
+        help="of `growth` this section; can be given several times",
+    )
     parser.add_argument("--quick", action="store_true", help="a tenth of the size, to see that it works")
     parser.add_argument("--keep", action="store_true", help="leave the tables in .bench/data")
     chosen = parser.parse_args()
+    if chosen.section and chosen.only != "growth":
+        parser.error("--section goes with --only growth")
     data = HOME / "data"
     shutil.rmtree(data, ignore_errors=True)
     start = time.perf_counter()
@@ -337,7 +345,8 @@ def main() -> int:
         for number, name in enumerate(parts):
             folder = data / _FOLDERS.get(name, name)
             folder.mkdir(parents=True, exist_ok=True)
-            found.append(_MEASURE[name](folder, chosen.quick))
+            sections = [chosen.section] if chosen.section else []
+            found.append(_MEASURE[name](folder, chosen.quick, *sections))
             if not chosen.keep and all(data / _FOLDERS.get(other, other) != folder for other in parts[number + 1 :]):
                 shutil.rmtree(folder)
     finally:

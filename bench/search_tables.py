@@ -199,8 +199,11 @@ class Plain:
         self._searcher = self._index.searcher()
 
     def rows(self, search: Search) -> pa.Table:
-        limit = search.best or self._searcher.num_docs
-        hits = self._searcher.search(self._query(search), limit, count=False).hits
+        return self.fetched(self._query(search), search.best or self._searcher.num_docs)
+
+    def fetched(self, query: Any, limit: int) -> pa.Table:
+        """The best rows that a query finds, with all columns."""
+        hits = self._searcher.search(query, limit, count=False).hits
         rows = [self._searcher.doc(address).to_dict() for _, address in hits]
         columns = [
             pa.array([row[field.name][0] for row in rows], pa.int64() if field.name == "ts" else field.type)

@@ -76,7 +76,7 @@ def generate(folder: Path, rows: int) -> None:
     """Write `rows` rows, a file a day."""
     folder.mkdir(parents=True)
     random = np.random.default_rng(_SEED)
-    words = _Words(random)
+    words = Words(random)
     a_day = rows // DAYS
     for day in range(DAYS):
         table = _rows_of(day, a_day, words, random)
@@ -84,19 +84,22 @@ def generate(folder: Path, rows: int) -> None:
             out.write_table(table, max_chunksize=a_day // BATCHES_A_DAY)
 
 
-class _Words:
+class Words:
     """What messages are made of. A word's rank decides how often it occurs."""
 
     def __init__(self, random: Any) -> None:
         syllables = np.array(_SYLLABLES)
-        self._vocabulary = pa.array(_distinct(random, syllables))
+        self.vocabulary = pa.array(_distinct(random, syllables))
         self._phrases = pa.array(_PHRASES)
         chances = 1 / np.arange(1, _VOCABULARY + 1) ** 1.05
         self._steps = np.cumsum(chances / chances.sum())
 
+    def ranks(self, random: Any, count: int) -> Any:
+        """Places in the vocabulary of some words, frequent ones more often."""
+        return np.searchsorted(self._steps, random.random(count)).clip(max=_VOCABULARY - 1)
+
     def some(self, random: Any, rows: int) -> Any:
-        ranks = np.searchsorted(self._steps, random.random(rows)).clip(max=_VOCABULARY - 1)
-        return self._vocabulary.take(pa.array(ranks))
+        return self.vocabulary.take(pa.array(self.ranks(random, rows)))
 
     def messages(self, random: Any, first: int, rows: int) -> Any:
         phrases = self._phrases.take(pa.array(random.integers(0, len(_PHRASES), rows)))
@@ -122,7 +125,7 @@ def _distinct(random: Any, syllables: Any) -> list[str]:
     return list(found)
 
 
-def _rows_of(day: int, rows: int, words: _Words, random: Any) -> pa.Table:
+def _rows_of(day: int, rows: int, words: Words, random: Any) -> pa.Table:
     midnight = int((_FIRST_DAY + timedelta(days=day)).timestamp()) * 1_000_000
     moments = midnight + np.sort(random.integers(0, _DAY_US, rows))
     levels = random.choice(len(_LEVELS), rows, p=[0.7, 0.18, 0.08, 0.035, 0.005])
