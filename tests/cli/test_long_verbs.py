@@ -51,6 +51,13 @@ def every_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LINE_EVERY", 0)
 
 
+@pytest.fixture
+def lines_come_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that reports nothing has a line every 20 milliseconds."""
+    for seconds, value in {"_LINE_EVERY": 0.02, "_LOOKED_EVERY": 0.01}.items():
+        monkeypatch.setattr(progress, seconds, value)
+
+
 def orphans(table: Path, count: int) -> list[Path]:
     """Data files that no version names, a month old."""
     (table / "splits").mkdir(exist_ok=True)
@@ -114,11 +121,10 @@ def test_a_check_counts_the_log_before_the_rows(logs: Path) -> None:
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
+@pytest.mark.usefixtures("lines_come_soon")
 def test_a_verb_that_reports_nothing_for_long(
     logs: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], label: str
 ) -> None:
-    monkeypatch.setattr(progress, "_LINE_EVERY", 0.02)
-    monkeypatch.setattr(progress, "_LOOKED_EVERY", 0.01)
     line = re.compile(rf"^{label}: .*\b\d+ s$", re.MULTILINE)
     slow(monkeypatch, lambda: line.search(sys.stderr.text) is not None)
     result = ok(*(word.format(logs=logs) for word in command))
@@ -132,9 +138,8 @@ def test_a_verb_that_reports_nothing_for_long_on_a_terminal(logs: Path, monkeypa
     assert "summing up the log" in run("checkpoint", logs, terminal=True).err
 
 
+@pytest.mark.usefixtures("lines_come_soon")
 def test_programs_that_read_json_get_no_lines(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_LINE_EVERY", 0)
-    monkeypatch.setattr(progress, "_LOOKED_EVERY", 0.01)
     slow(monkeypatch, lambda: True, seconds=0.1)
     assert ok("checkpoint", logs, "--json").err == ""
 

@@ -404,9 +404,8 @@ def test_an_index_says_whether_documents_come_in_the_order_of_rows(tmp_path, sou
 @pytest.mark.parametrize("workers", [None, IO])
 @pytest.mark.parametrize(("good", "segments"), [(10_000, 5), (144, 6)])
 def test_some_of_fair_size_are_left_alone(tmp_path, monkeypatch, workers, good, segments):
-    monkeypatch.setattr(index_merge, "FAIR_SEGMENT", 20)
-    monkeypatch.setattr(index_merge, "MOST_FAIR", 4)
-    monkeypatch.setattr(index_merge, "_GOOD_SEGMENT", good)
+    for limit, value in {"FAIR_SEGMENT": 20, "MOST_FAIR": 4, "_GOOD_SEGMENT": good}.items():
+        monkeypatch.setattr(index_merge, limit, value)
     parts = [(source, 25 if source % 5 == 0 else 18) for source in range(20)]
     for source, count in parts:
         build(tmp_path / str(source), numbers(source * 1_000, source * 1_000 + count), source=source)

@@ -63,9 +63,8 @@ def expected(rows: list[dict[str, str | None]], one: tuple[str, str], other: tup
 
 def every_word_is_listed(patch: pytest.MonkeyPatch, most: int) -> None:
     """However rare a word is, and the other beside it; unless more than `most` words begin with it."""
-    patch.setattr(count_two_terms, "_LEAST_ROWS", 0)
-    patch.setattr(count_two_terms, "_MOST_TIMES", 10**9)
-    patch.setattr(count_two_terms, "_MOST_WORDS", most)
+    for limit, value in {"_LEAST_ROWS": 0, "_MOST_TIMES": 10**9, "_MOST_WORDS": most}.items():
+        patch.setattr(count_two_terms, limit, value)
 
 
 FIELDS = st.tuples(st.sampled_from(["text", "other"]), st.sampled_from(WORDS))

@@ -7,6 +7,8 @@ import errno
 import json
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,18 @@ def write_version(table: Table, number: int, *actions: dict[str, Any]) -> None:
     (Path(table.url) / "_transaction_log" / f"{number:020d}.json").write_text(text)
 
 
+@contextmanager
+def writes_that_fail(monkeypatch: pytest.MonkeyPatch, code: int) -> Iterator[None]:
+    """The system writes nothing meanwhile, and says why."""
+
+    def write(fd: int, data: Any) -> int:
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", write)
+        yield
+
+
 class TestFloats:
     @pytest.mark.parametrize("literal", ["0.1f", "CAST(0.1 AS FLOAT)", "CAST('0.1' AS FLOAT)", "'0.1'"])
     def test_a_float_is_what_a_float_column_holds(self, tmp_path: Path, literal: str) -> None:
@@ -82,24 +96,14 @@ class TestDisks:
 
     @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
     def test_a_full_disk_is_a_definite_failure(self, table: Table, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-        def write(fd: int, data: Any) -> int:
-            raise OSError(code, os.strerror(code))
-
-        with monkeypatch.context() as patched:
-            patched.setattr(os, "write", write)
-            with pytest.raises(StorageError, match=os.strerror(code)) as failed:
-                table.commit_files([add()])
+        with writes_that_fail(monkeypatch, code), pytest.raises(StorageError, match=os.strerror(code)) as failed:
+            table.commit_files([add()])
         assert not isinstance(failed.value, CommitOutcomeUnknown)
         assert table.commit_files([add()]).version == 1
 
     def test_creating_on_a_full_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def write(fd: int, data: Any) -> int:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        with monkeypatch.context() as patched:
-            patched.setattr(os, "write", write)
-            with pytest.raises(StorageError, match="No space left"):
-                Table.create(tmp_path / "t", SCHEMA)
+        with writes_that_fail(monkeypatch, errno.ENOSPC), pytest.raises(StorageError, match="No space left"):
+            Table.create(tmp_path / "t", SCHEMA)
         assert Table.create(tmp_path / "t", SCHEMA).version == 0
 
 

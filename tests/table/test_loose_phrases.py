@@ -12,7 +12,7 @@ import pytest
 
 from indextables import Table
 from indextables.core.errors import QueryError
-from indextables.split.query.loose_phrases import MOST_PLACEMENTS, most_moves, placements, ways_to_move
+from indextables.split.index.loose_phrases import MOST_PLACEMENTS, most_moves, placements, ways_to_move
 
 WORDS = ["a1", "b1", "c1", "d1", "e1"]
 OPTIONS = {"spark.indextables.indexing.typemap.m": "text"}

@@ -8,4 +8,5 @@ index_files.py      builds, opens and checks the directory of an index; analyzer
 index_merge.py      indexes of several splits → one, without indexing rows again
 searcher.py         Searcher: the methods of an open index that the package uses
 row_numbers.py      hits of an index query → row numbers
+loose_phrases.py    phrases whose words may be moved, as phrases that Tantivy finds
 """

@@ -16,7 +16,6 @@
     json_paths.py        which keys a dotted path may mean, and what lies there in the rows
     match.py             which rows of one split a bound query finds
     index_queries.py     leaves of a bound query → tantivy.Query
-    loose_phrases.py     phrases whose words may be moved
     row_checks.py        leaves of a bound query worked out on the rows
     count_two_terms.py   how many rows have two frequent words
     rank.py              the best rows of one split

@@ -14,9 +14,9 @@ from typing import TypeAlias, assert_never
 from indextables.core.predicate import TRUE, Column, Predicate, all_of, any_of
 from indextables.core.runtime.cached_property import cached_property
 from indextables.split.index.doc_mapping import FieldMapping
+from indextables.split.index.loose_phrases import Placement, is_found_as_written, placements
 from indextables.split.query.json_paths import Keys
 from indextables.split.query.json_values import JsonTerms, JsonValue, value_terms
-from indextables.split.query.loose_phrases import Placement, is_found_as_written, placements
 from indextables.split.query.tree import All, Span
 
 

@@ -10,9 +10,9 @@ import tantivy
 
 from indextables.split.index.doc_mapping import DocMapping, FieldMapping
 from indextables.split.index.index_files import analyzer
+from indextables.split.index.loose_phrases import MOST_PLACEMENTS, is_found_as_written, most_moves, ways_to_move
 from indextables.split.query.binding.refusals import Refusals
 from indextables.split.query.bound import BoundLeaf, Near, Pattern, Words
-from indextables.split.query.loose_phrases import MOST_PLACEMENTS, is_found_as_written, most_moves, ways_to_move
 from indextables.split.query.tree import All, Exists, Fuzzy, Leaf, OneOf, Phrase, Range, Regex, Span, Term, Wildcard
 
 _META: Final = frozenset("\\.+*?()|[]{}^$#&-~")
