@@ -352,8 +352,8 @@ def test_another_disk_is_mounted_there(
             return found
         return SimpleNamespace(f_fsid=8 if differs == "file system" and other[0] else 7)
 
-    monkeypatch.setattr(os, "stat", stat)
-    monkeypatch.setattr(os, "statvfs", statvfs)
+    for call in (stat, statvfs):
+        monkeypatch.setattr(os, call.__name__, call)
 
     def swap() -> None:
         place.rename(disk)

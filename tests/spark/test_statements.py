@@ -387,8 +387,8 @@ def test_executors_merge_and_compact_what_is_large(
 
     small, count = jobs(f"MERGE SPLITS '{place}' WHERE day = 'b'")
     assert (small["status"], count) == ("no_action", 0), "a small table is the driver's"
-    monkeypatch.setattr(spark_table, "MERGE_BYTES", 1)
-    monkeypatch.setattr(spark_table, "COMPACT_FILES", 1)
+    for limit in ("MERGE_BYTES", "COMPACT_FILES"):
+        monkeypatch.setattr(spark_table, limit, 1)
     merged, count = jobs(f"MERGE SPLITS '{place}'")
     assert count > 0
     assert (merged["status"], merged["sources"], merged["results"], merged["rows"]) == ("success", 2, 1, 4)
@@ -408,8 +408,8 @@ def test_executors_purge_and_read_footers_of_what_is_large(
         path.write_bytes(b"orphan")
         os.utime(path, (0, 0))
     dry = asked(spark, f"PURGE INDEXTABLES '{place}' DRY RUN").to_pylist()
-    monkeypatch.setattr(spark_table, "PURGE_FILES", 1)
-    monkeypatch.setattr(spark_table, "FOOTER_FILES", 1)
+    for limit in ("PURGE_FILES", "FOOTER_FILES"):
+        monkeypatch.setattr(spark_table, limit, 1)
     calls: list[str] = []
     run = tasks.run_on_executors
 

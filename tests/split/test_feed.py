@@ -271,8 +271,8 @@ def test_columns_without_a_field_are_not_fed():
 
 
 def test_rows_are_numbered_on(monkeypatch):
-    monkeypatch.setattr(feed_module, "_CHUNK_ROWS", 10)
-    monkeypatch.setattr(feed_module, "_CHUNK_BYTES", 60)
+    for limit, value in {"_CHUNK_ROWS": 10, "_CHUNK_BYTES": 60}.items():
+        monkeypatch.setattr(feed_module, limit, value)
     batch = pa.RecordBatch.from_pydict({"a": [f"value {number}" for number in range(35)]})
     feed = Feed(plan_mapping(batch.schema, (), {}), source=1)
     for start in (0, 35):
