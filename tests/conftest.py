@@ -19,12 +19,11 @@ from hypothesis import settings
 from forked import ALONE, run_alone
 from sim.report import pytest_terminal_summary
 
-pa.array([0])  # loads pandas now, and not within the 200 ms that Hypothesis gives the first example of some test
+pa.array([0])  # loads pandas now, and not in the middle of some test
 
-settings.register_profile("fixed", derandomize=True)
-if os.environ.get("FIXED_EXAMPLES"):
-    settings.load_profile("fixed")
-
+settings.register_profile("untimed", deadline=None)  # a busy machine is no failure: speed is measured, not tested
+settings.register_profile("fixed", deadline=None, derandomize=True)
+settings.load_profile("fixed" if os.environ.get("FIXED_EXAMPLES") else "untimed")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # so do shells start what runs in the background, and children inherit it: tests of Ctrl-C would wait for ever
