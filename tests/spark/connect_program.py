@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from indextables import Table
 from indextables.spark import compact, install, merge_jobs, merge_splits, prewarm, status, write
@@ -38,6 +40,37 @@ def refused(call: Any, *what: Any, **more: Any) -> str:
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "nothing was wrong"
+
+
+def searched(spark: SparkSession, url: str) -> dict[str, Any]:
+    """Words, functions, snippets, statements of Spark's that are refused: what an installed session has."""
+    spark.sql(f"CREATE TABLE IF NOT EXISTS named USING indextables LOCATION '{url}'")
+    snippet = "SELECT indextables_snippet(message).text FROM named WHERE message INDEXQUERY '17'"
+    return {
+        "words": [row.id for row in spark.sql("SELECT id FROM named WHERE message INDEXQUERY '17'").collect()],
+        "functions": spark.table("named").where("indexquery(message, 'request') AND id < 3").count(),
+        "words of a frame": spark.table("named").where("message INDEXQUERY '17 OR 18'").count(),
+        "snippet": spark.sql(snippet).collect()[0][0],
+        "misplaced": refused(spark.sql("SELECT indexquery(message, '17') FROM named").collect),
+        "update": refused(spark.sql, "UPDATE named SET id = 1"),
+    }
+
+
+def overwritten(spark: SparkSession, home: Path) -> list[Any]:
+    """A table that is overwritten with its own rows while somebody else appends one."""
+    url, marker = str(home / "own"), home / "once"
+    Table.create(url, pa.schema([("id", pa.int64())])).append(pa.table({"id": [1, 2, 3]}))
+
+    def late(_: int) -> bool:
+        if not marker.exists():
+            marker.touch()
+            Table.open(url).append(pa.table({"id": [77]}))
+        return True
+
+    spark.udf.register("late", late, "boolean")
+    spark.sql(f"CREATE TABLE own USING indextables LOCATION '{url}'")
+    said = refused(spark.sql, "INSERT OVERWRITE own SELECT id FROM own WHERE id < 3 AND late(id)")
+    return [said, ids(url)]
 
 
 def main() -> None:
@@ -69,6 +102,13 @@ def main() -> None:
     found["jobs"] = [[job["status"], job["sourceSplits"]] for job in merge_jobs(url).to_pylist()]
     found["overwritten"] = ids(url)
     found["searched"] = spark.read.format("indextables").option("query", "message:17").load(url).count()
+    found["sql"] = searched(spark, url)
+    found["statements"] = spark.sql("DESCRIBE INDEXTABLES STATE named").count()
+    found["own rows"] = overwritten(spark, home)
+    second = install(ConnectSession.builder.remote("sc://localhost").create())
+    found["second client"] = [status(second).serving, searched(second, url)]
+    second.client.release_session()  # its stop() would stop the server
+    second.client.close()
     (home / "found.json").write_text(json.dumps(found))
     spark.stop()
 

@@ -38,6 +38,15 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
 SWITCH = "spark.indextables.connector.enabled"
+CASES = (
+    "own rows",
+    "own rows of before",
+    "own rows in a subquery",
+    "other rows",
+    "own rows cached",
+    "other rows beside cached ones",
+)
+"""The rows that overwrite a table: from the table itself or from elsewhere, the last two while rows are cached."""
 TASKS = {"spark.indextables.read.local.enabled": "false", "spark.indextables.read.splitsPerTask": "1"}
 
 
@@ -164,6 +173,42 @@ def abandoned(spark: SparkSession, url: str) -> dict[str, Any]:
     }
 
 
+def appended_to(url: str) -> Callable[..., Any]:
+    """A function that is always true. The first call appends a row to a table, as somebody else would."""
+
+    def late(_: int) -> bool:
+        if Table.open(url).version == 1:
+            Table.open(url).append(pa.table({"id": [77]}))
+        return True
+
+    return sql.udf(late, "boolean", useArrow=False)
+
+
+def overwrites(spark: SparkSession, home: Path, name: str) -> dict[str, str]:
+    """How overwrites end while somebody else appends, in a session that began before `install` or has none."""
+    said: dict[str, str] = {}
+    for case in CASES:
+        url = str(home / f"{name} {case}")
+        Table.create(url, pa.schema([("id", pa.int64())])).append(pa.table({"id": [1, 2, 3]}))
+        own, others = load(spark, url), spark.range(10, 15, 1, 1)
+        if case == "own rows cached":
+            own.cache().count()
+        rows = (own if case.startswith("own") else others).where(appended_to(url)("id"))
+        if case == "own rows of before":
+            Table.open(url).append(pa.table({"id": [77]}))
+        if case == "own rows in a subquery":
+            own.createOrReplaceTempView("own")
+            rows = others.where(appended_to(url)("id")).where("id > (SELECT max(id) FROM own)")
+        try:
+            rows.write.format("indextables").mode("overwrite").save(url)
+            said[case] = "written"
+        except Exception as error:
+            said[case] = "FilesChanged" if "FilesChanged" in str(error) else str(error)[:300]
+        said[f"{case}, ids"] = str(sorted({row["id"] for row in Table.open(url).scan().read_all().to_pylist()}))
+    spark.catalog.clearCache()
+    return said
+
+
 def main() -> None:
     home = Path(sys.argv[1])
     url = str(home / "table")
@@ -184,8 +229,11 @@ def main() -> None:
     classes.jar_path(classes.sources(), spark.version).write_bytes(b"PK\3\4 and then the disk was full")
     by_others = begin_callbacks(spark)
     before = by_others()
+    early = spark.newSession()
+    early.range(3).count()
     step("connected", lambda: asked(install(spark), url))
     step("callbacks", lambda: [before, by_others()])
+    step("overwrites_of_an_early_session", lambda: overwrites(early, home, "early"))
     other = spark.newSession()
     step("new_session", lambda: asked(other, url))
     step("new_session_installed", lambda: asked(install(other), url))
@@ -195,6 +243,7 @@ def main() -> None:
     spark.stop()
     again = begin(home)
     step("begun_again", lambda: asked(again, url))
+    step("overwrites_of_a_session_begun_again", lambda: overwrites(again, home, "again"))
     step("begun_again_installed", lambda: asked(install(again), url))
     step("by_tasks_again", lambda: load(again, url, **TASKS).where("id < 5").count())
     again.stop()

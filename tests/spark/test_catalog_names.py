@@ -54,6 +54,41 @@ def test_a_managed_table_lives_in_the_warehouse(spark: SparkSession, shop: str) 
     assert shown(spark) == []
 
 
+def test_texts_of_a_length(spark: SparkSession, shop: str, url: str) -> None:
+    """CHAR and VARCHAR as over Parquet: lengths are checked, CHAR is padded, DESCRIBE says the types."""
+    columns = "v VARCHAR(3) COMMENT 'short', c CHAR(3), inner STRUCT<a: VARCHAR(2), b: ARRAY<CHAR(2)>>, id INT"
+    spark.sql(f"CREATE TABLE other ({columns}) USING parquet")
+    spark.sql(f"CREATE TABLE named ({columns}) USING indextables")
+    spark.sql(f"CREATE TABLE indextables.`{url}` ({columns})")
+    for table in ("other", "named", f"indextables.`{url}`"):
+        spark.sql(f"INSERT INTO {table} VALUES ('abc', 'x', struct('xy', array('q')), 1), ('ab   ', 'y', NULL, 2)")
+        for values in ("'abcd', 'x', NULL", "'abc', 'abcd', NULL", "'abc', 'x', struct('xyz', array())"):
+            with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+                spark.sql(f"INSERT INTO {table} VALUES ({values}, 3)")
+        assert rows(spark, f"DESCRIBE {table}") == rows(spark, "DESCRIBE other")
+        for question in (
+            "SELECT * FROM {}",
+            "SELECT id FROM {} WHERE c = 'x'",
+            "SELECT c, count(*) FROM {} GROUP BY c",
+        ):
+            assert rows(spark, question.format(table)) == rows(spark, question.format("other")), question
+    assert "v VARCHAR(3)" in one(spark, "SHOW CREATE TABLE named")
+    spark.sql("CREATE TABLE copied USING indextables AS SELECT * FROM named")
+    assert rows(spark, "DESCRIBE copied") == rows(spark, "DESCRIBE other")
+    spark.sql("CREATE OR REPLACE TABLE copied (v VARCHAR(9), p CHAR(2)) USING indextables PARTITIONED BY (p)")
+    assert rows(spark, "DESCRIBE copied")[-1][:2] == ("v", "varchar(9)")
+    spark.sql("INSERT INTO copied VALUES ('long text', 'a')")
+    assert rows(spark, "SHOW PARTITIONS copied") == [("p=a ",)]
+    spark.sql("ALTER TABLE copied DROP PARTITION (p = 'a')")
+    assert rows(spark, "SELECT * FROM copied") == []
+    spark.sql(f"CREATE TABLE again ({columns}) USING indextables LOCATION '{url}'")
+    said = refused(
+        spark.sql, f"CREATE TABLE wider ({columns.replace('(3)', '(4)')}) USING indextables LOCATION '{url}'"
+    )
+    assert "has the columns v varchar(3), c char(3), " in said
+    assert "the statement v varchar(4), c char(4), " in said
+
+
 def test_a_table_that_exists_gets_a_name(spark: SparkSession, shop: str, url: str) -> None:
     logs(spark).write.format("indextables").partitionBy("day").save(url)
     spark.sql(f"CREATE TABLE t USING indextables LOCATION '{url}'")

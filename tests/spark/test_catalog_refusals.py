@@ -19,8 +19,10 @@ pytestmark = pytest.mark.spark
 def table(spark: SparkSession, url: str) -> Iterator[Table]:
     logs(spark).write.format("indextables").partitionBy("day").save(url)
     spark.sql(f"CREATE TABLE refusing USING indextables LOCATION '{url}'")
+    spark.sql("CREATE TABLE plain (id INT) USING parquet")
     yield Table.open(url)
     spark.catalog.dropTempView("part")
+    spark.sql("DROP TABLE plain")
     spark.sql("DROP TABLE refusing")
 
 
@@ -50,6 +52,21 @@ def test_the_page_says_what_is_refused(spark: SparkSession, table: Table, tmp_pa
             sql("CREATE TABLE other (id INT) USING indextables PARTITIONED BY (bucket(4, id))"),
             lambda: logs(spark).write.format("indextables").bucketBy(2, "id").saveAsTable("other"),
         ],
+        "`ALTER TABLE … ADD CONSTRAINT`, `CHECK` in `CREATE TABLE`": [
+            sql("ALTER TABLE refusing ADD CONSTRAINT positive CHECK (id >= 0)"),
+            sql("ALTER TABLE refusing ADD CONSTRAINT one PRIMARY KEY (id)"),
+            sql("CREATE TABLE other (id INT, CONSTRAINT positive CHECK (id >= 0)) USING indextables"),
+        ],
+        "`CREATE TABLE … LIKE`": [
+            sql("CREATE TABLE other LIKE plain USING indextables"),
+            sql("CREATE TABLE IF NOT EXISTS other LIKE plain USING IndexTables"),
+            sql("CREATE TABLE other LIKE refusing"),
+            sql("CREATE TABLE other LIKE refusing USING parquet"),
+            sql(f"CREATE TABLE indextables.`{tmp_path / 'other'}` LIKE plain"),
+        ],
+        "`INSERT OVERWRITE DIRECTORY … USING indextables`": [
+            sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path / 'other'}' USING indextables SELECT 1 AS id"),
+        ],
         '`clusterBy("id")`': [lambda: logs(spark).write.format("indextables").mode("append").clusterBy("id").save(url)],
         "`DROP TABLE` of a path without `PURGE`, `SHOW TABLES IN indextables`": [
             sql(f"DROP TABLE indextables.`{url}`"),
@@ -65,6 +82,24 @@ def test_the_page_says_what_is_refused(spark: SparkSession, table: Table, tmp_pa
             refused(one)
     assert table.count() == 9
     assert Table.open(url).version == table.version
+    assert not spark.catalog.tableExists("other")
+
+
+def test_what_is_said_instead_works(spark: SparkSession, table: Table, tmp_path: Path) -> None:
+    said = refused(spark.sql, "ALTER TABLE refusing ADD CONSTRAINT positive CHECK (id >= 0)")
+    assert "a table has no constraints" in said
+    assert "AS SELECT * FROM the other table WHERE false" in refused(
+        spark.sql, "CREATE TABLE other LIKE plain USING indextables"
+    )
+    place = str(tmp_path / "other")
+    assert place in refused(spark.sql, f"INSERT OVERWRITE DIRECTORY '{place}' USING indextables SELECT 1 AS id")
+    spark.sql(f"CREATE TABLE other USING indextables LOCATION '{place}' AS SELECT * FROM plain WHERE false")
+    spark.sql(f"INSERT OVERWRITE indextables.`{place}` SELECT 1 AS id")
+    assert [tuple(row) for row in spark.table("other").collect()] == [(1,)]
+    spark.sql("DROP TABLE other")
+    spark.sql("CREATE TABLE other LIKE plain")
+    assert spark.table("other").columns == ["id"]
+    spark.sql("DROP TABLE other")
 
 
 def test_a_view_of_a_part_is_not_the_table(spark: SparkSession, table: Table) -> None:
@@ -75,6 +110,21 @@ def test_a_view_of_a_part_is_not_the_table(spark: SparkSession, table: Table) ->
         writer = logs(spark).write.format("indextables").mode("append").option(option, value)
         assert option.lower() in refused(writer.save, table.url)
     assert Table.open(table.url).version == table.version
+
+
+@pytest.mark.parametrize("read", ["where", "limit", "WITH"])
+def test_a_view_of_a_part_of_a_named_table_is_not_the_table(spark: SparkSession, table: Table, read: str) -> None:
+    if read == "WITH":
+        spark.sql("SELECT * FROM refusing WITH (limit = 1)").createOrReplaceTempView("part")
+    else:
+        option = {"where": "id = 1", "limit": "1"}[read]
+        spark.read.option(read, option).table("refusing").createOrReplaceTempView("part")
+    rows = table.count()
+    for statement in ("DELETE FROM part", "DELETE FROM part WHERE day = '2026-01-01'"):
+        assert "partitions go from whole tables" in refused(spark.sql, statement)
+    assert table.refresh().count() == rows
+    spark.sql("DELETE FROM refusing")
+    assert table.refresh().count() == 0
 
 
 def test_changes_of_cached_rows(spark: SparkSession, table: Table) -> None:

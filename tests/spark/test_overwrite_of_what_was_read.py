@@ -99,6 +99,55 @@ def test_a_table_that_is_replaced_by_its_own_rows(spark: SparkSession, url: str,
     assert spark.table(table).columns == ["id", "message", "day"]
 
 
+def test_a_table_that_only_a_subquery_reads(spark: SparkSession, url: str, table: str, tmp_path: Path) -> None:
+    """The rows of the subquery are a part of the plan before the rule that looks for tables sees it."""
+    logs(spark, 30).where(meanwhile(url, tmp_path / "once", LATE)).createOrReplaceTempView("fresh")
+    said = refused(
+        spark.sql,
+        f"INSERT OVERWRITE {table} SELECT * FROM fresh WHERE id > (SELECT count(*) FROM {table} WHERE id < 4)",
+    )
+    spark.catalog.dropTempView("fresh")
+    assert "FilesChanged" in said
+    assert one(spark, f"SELECT count(*) FROM {table}") == 10
+
+
+class TestSessionsThatBeginAfterInstall:
+    """Such a session shares the extensions of the application, and calls no install of its own."""
+
+    def test_an_append_to_what_is_replaced_is_a_conflict(
+        self, spark: SparkSession, url: str, table: str, tmp_path: Path
+    ) -> None:
+        other = spark.newSession()
+        other.table(table).where(meanwhile(url, tmp_path / "once", LATE)).createOrReplaceTempView("kept")
+        said = refused(other.sql, f"INSERT OVERWRITE {table} SELECT * FROM kept")
+        assert "FilesChanged" in said
+        assert "the new rows were computed from version 1, and version 2 changed rows" in said
+        assert one(other, f"SELECT count(*) FROM {table}") == 10
+
+    def test_cached_rows_are_of_the_version_that_was_cached(self, spark: SparkSession, url: str, table: str) -> None:
+        other = spark.newSession()
+        kept = other.read.format("indextables").load(url).cache()
+        assert kept.count() == 9
+        logs(spark, 1, 50).write.format("indextables").mode("append").save(url)
+        said = refused(kept.where("id < 3").write.format("indextables").mode("overwrite").save, url)
+        kept.unpersist()
+        assert "FilesChanged" in said
+        assert one(spark, f"SELECT count(*) FROM {table}") == 10
+
+    def test_a_query_that_reads_elsewhere_replaces_what_is_there(
+        self, spark: SparkSession, url: str, table: str, tmp_path: Path
+    ) -> None:
+        other = spark.newSession()
+        logs(other, 3).where(meanwhile(url, tmp_path / "once", LATE)).createOrReplaceTempView("fresh")
+        other.sql(f"INSERT OVERWRITE {table} SELECT * FROM fresh")
+        assert one(other, f"SELECT count(*) FROM {table}") == 3
+
+    def test_rows_are_not_changed_one_by_one(self, spark: SparkSession, table: str) -> None:
+        other = spark.newSession()
+        assert "REPLACE WHERE" in refused(other.sql, f"UPDATE {table} SET id = 1")
+        assert one(other, f"SELECT count(*) FROM {table}") == 9
+
+
 class TestVersionsThatTheCallerNames:
     @pytest.mark.parametrize("mode", ["append", "overwrite"])
     def test_rows_that_changed_since_are_a_conflict(self, spark: SparkSession, url: str, table: str, mode: str) -> None:

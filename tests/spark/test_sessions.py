@@ -67,7 +67,7 @@ def test_a_callback_server_that_somebody_else_started(found: dict[str, Any]) -> 
 
 
 def test_a_new_session_is_served_and_install_spares_its_jobs(found: dict[str, Any]) -> None:
-    """What belongs to a JVM is there already; the rule that spares jobs belongs to a session."""
+    """What belongs to a JVM is there already, and the rules come with the first query."""
     assert found["new_session"] == BY_DRIVER | {"serving": "nothing"}
     assert found["new_session_installed"] == BY_DRIVER | {"serving": "connector"}
 
@@ -96,6 +96,21 @@ def test_a_session_that_is_begun_after_the_last_one_was_stopped(found: dict[str,
     assert found["begun_again_installed"] == BY_DRIVER | {"serving": "connector"}
     assert found["by_tasks_again"] == 5
     assert "replaced a previously registered function" not in found["printed"], "install twice is install once"
+
+
+@pytest.mark.parametrize("session", ["an_early_session", "a_session_begun_again"])
+def test_overwrites_in_a_session_without_install_lose_no_rows(found: dict[str, Any], session: str) -> None:
+    """One began before `install`. Nobody called it in the other's application: what lies behind cached rows is unknown there."""
+    said = found[f"overwrites_of_{session}"]
+    cases = {name: said[name] for name in said if not name.endswith(", ids")}
+    beside = cases.pop("other rows beside cached ones")
+    assert beside == {"an_early_session": "written", "a_session_begun_again": "FilesChanged"}[session]
+    assert cases.pop("other rows") == "written"
+    assert said["other rows, ids"] == "[10, 11, 12, 13, 14]"
+    assert cases == dict.fromkeys(
+        ("own rows", "own rows of before", "own rows in a subquery", "own rows cached"), "FilesChanged"
+    )
+    assert {said[f"{case}, ids"] for case in cases} == {"[1, 2, 3, 77]"}
 
 
 CLIENT = """

@@ -228,6 +228,75 @@ def test_what_is_no_table_is_an_error_of_one_line(names: Callable[[str], Any], t
     assert "TableNotFound" in refused(names, f"'{tmp_path}/nothing'")
 
 
+PARTS = {"where": "id = 1", "query": "day:a", "limit": "1", "versionAsOf": "1", "timestampAsOf": "2100-01-01"}
+"""Options of a read that is not the whole table."""
+ABOUT_PARTS = [
+    "DROP INDEXTABLES PARTITIONS FROM part WHERE day = 'a'",
+    "RESTORE INDEXTABLES part TO VERSION 0",
+    "MERGE SPLITS part",
+    "DESCRIBE INDEXTABLES PARTITIONS part",
+    "DESCRIBE HISTORY part",
+]
+
+
+@pytest.mark.parametrize("option", PARTS)
+def test_a_view_of_a_part_is_not_the_table(session: SparkSession, place: str, option: str) -> None:
+    """A reader's option is in no node of the view's plan. A statement would be about the rows that the option leaves out, too."""
+    session.read.format("indextables").option(option, PARTS[option]).load(place).createOrReplaceTempView("part")
+    try:
+        for text in ABOUT_PARTS:
+            said = refused(session.sql, text)
+            assert f"part is a view that was read with {option}, " in said
+            assert f"name the table by its place, '{place}'" in said
+        assert asked(session, f"DESCRIBE INDEXTABLES PARTITIONS '{place}'").num_rows == 2
+    finally:
+        session.catalog.dropTempView("part")
+    assert (Table.open(place).version, Table.open(place).count()) == (4, 6)
+
+
+def test_a_view_of_a_part_of_a_table_with_a_name_is_not_the_table(
+    spark: SparkSession, place: str, names: Callable[[str], Any]
+) -> None:
+    parts = {
+        "where": spark.read.option("where", "id = 1").table("named"),
+        "limit": spark.sql("SELECT * FROM named WITH (limit = 1)"),
+        "versionAsOf": spark.sql("SELECT * FROM named VERSION AS OF 1"),
+        "timestampAsOf": spark.sql("SELECT * FROM named TIMESTAMP AS OF '2100-01-01'"),
+        "query": spark.read.option("QUERY", "day:a").table(f"indextables.`{place}`"),
+    }
+    for option, frame in parts.items():
+        frame.createOrReplaceTempView("part")
+        for text in ABOUT_PARTS:
+            assert f"part is a view that was read with {option}, " in refused(spark.sql, text)
+    spark.read.option("spark.indextables.read.local.enabled", "false").table("named").createOrReplaceTempView("part")
+    assert names("part") == 4
+    spark.catalog.dropTempView("part")
+    assert (Table.open(place).version, Table.open(place).count()) == (4, 6)
+
+
+def test_a_view_of_all_rows_is_the_table_as_it_is_now(session: SparkSession, place: str) -> None:
+    session.read.format("indextables").load(place).createOrReplaceTempView("whole")
+    Table.open(place).append(pa.table({"id": [9], "message": ["new"], "day": ["c"]}))
+    try:
+        assert asked(session, "DESCRIBE INDEXTABLES PARTITIONS whole").column("day").to_pylist() == ["a", "b", "c"]
+    finally:
+        session.catalog.dropTempView("whole")
+
+
+def test_a_table_with_padded_texts_has_statements(spark: SparkSession) -> None:
+    """Spark pads CHAR columns in a projection over the table, which computes nothing of the user's."""
+    spark.sql("CREATE TABLE padded (code CHAR(3), inner STRUCT<c: CHAR(2)>, id INT) USING indextables")
+    try:
+        spark.table("padded").createOrReplaceTempView("padded_view")
+        for name in ("padded", "padded_view"):
+            assert one(spark, f"DESCRIBE INDEXTABLES HISTORY {name} LIMIT 1") == 0
+        spark.sql("SELECT upper(code) AS code FROM padded").createOrReplaceTempView("padded_view")
+        assert "nor a view of all rows of one" in refused(spark.sql, "PURGE INDEXTABLES padded_view DRY RUN")
+    finally:
+        spark.catalog.dropTempView("padded_view")
+        spark.sql("DROP TABLE padded")
+
+
 def test_a_history_of_another_format_is_sparks(spark: SparkSession, names: Callable[[str], Any]) -> None:
     """Delta Lake has DESCRIBE HISTORY too. Spark itself takes it for a column of a table that is called history."""
     assert spark.sql("DESCRIBE HISTORY named").columns[:2] == ["version", "timestamp"]
@@ -244,16 +313,18 @@ def test_names_in_a_connect_session(remote: SparkSession, place: str) -> None:
     remote.read.format("indextables").load(place).createOrReplaceTempView("remote_view")
     remote.read.format("indextables").load(place).where("id > 0").createOrReplaceTempView("remote_filter")
     remote.sql(f"CREATE TABLE remote_name USING indextables LOCATION '{place}'")
+    remote.read.option("where", "id = 1").table("remote_name").createOrReplaceTempView("remote_part")
     try:
         for name in ("remote_view", "remote_name", "default.remote_name", f"indextables.`{place}`", f"`{place}`"):
             assert remote.sql(f"DESCRIBE INDEXTABLES HISTORY {name} LIMIT 1").collect()[0][0] == 4, name
-        for name in ("remote_filter", "remote_missing"):
+        for name in ("remote_filter", "remote_part", "remote_missing"):
             with pytest.raises(indextables.errors.TableNotFound, match="is no table of indextables in this session"):
                 remote.sql(f"PURGE INDEXTABLES {name} DRY RUN")
     finally:
         remote.sql("DROP TABLE remote_name")
         remote.catalog.dropTempView("remote_view")
         remote.catalog.dropTempView("remote_filter")
+        remote.catalog.dropTempView("remote_part")
 
 
 SLIPS = {

@@ -47,3 +47,24 @@ def test_errors_in_connect_are_one_line_of_ours(found: dict[str, Any]) -> None:
         assert "\n" not in found[name]
     assert "SchemaError: column id is long (int64), the data has string" in found["source"]
     assert "rows_in" not in found["source"], "without the traceback of our modules"
+
+
+def test_connect_has_what_a_classic_session_has(found: dict[str, Any]) -> None:
+    """The session of the server that answers this client has the words, the functions and the rules."""
+    serving, second = found["second client"]
+    assert serving == "connector"
+    for said in (found["sql"], second):
+        assert said["words"] == [17]
+        assert said["functions"] == 3
+        assert said["words of a frame"] == 2
+        assert said["snippet"] == "request 17"
+        assert "can only be a condition on a column of an indextables table" in said["misplaced"]
+        assert "UPDATE is not done row by row" in said["update"]
+    assert found["statements"] > 0
+
+
+def test_connect_loses_no_row_that_others_append_to_what_is_overwritten(found: dict[str, Any]) -> None:
+    said, ids = found["own rows"]
+    assert "FilesChanged" in said
+    assert "computed from version 1, and version 2 changed rows" in said
+    assert ids == [1, 2, 3, 77]

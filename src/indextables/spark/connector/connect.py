@@ -1,5 +1,8 @@
 """The connector is put into a session's driver: classes loaded, the Python side connected, all of it once for each JVM.
 
+    classic session     the session itself gets the rules, the functions and the words of searches
+    Connect session     the session of the server that answers this client gets them
+
 `connect` raises IndexTablesError where a driver cannot have the connector; the caller then lets the pure Python source serve.
 """
 
@@ -55,7 +58,7 @@ def unwanted(session: Any) -> str:
 
 def driver_context(session: Any) -> Any:
     """The SparkContext of a driver that runs under this process. Raises IndexTablesError where there is none."""
-    if not type(session).__module__.startswith("pyspark.sql.connect."):
+    if not is_remote(session):
         return session.sparkContext
     elsewhere = "the Connect server of this session was not started by this process"
     try:
@@ -77,22 +80,41 @@ def _connect(context: Any, session: Any) -> str:
     from indextables.spark.source import IndexTablesSource
 
     jvm, gateway = context._jvm, context._gateway  # noqa: SLF001 - pyspark's own modules use these names
+    version, remote = session.version, is_remote(session)
+    own = _java_session(context, session)
     ensure_callback_server_started(gateway)
-    loader = classes.load(jvm, gateway, session.version)
+    loader = classes.load(jvm, gateway, version)
     state = _KEPT.value
     if state.kept is None:
         state.kept = Answering()
     source = getattr(jvm, _SOURCE)(_wrap_function(context, IndexTablesSource))
     classes.new(jvm, gateway, loader, "indextables.Python").connect(state.kept, source)
-    own = _java_session(context, session)
-    keep_session(str(own.sessionUUID()), session)
-    classes.new(jvm, gateway, loader, "indextables.Setup").session(own)
+    if not remote:
+        keep_session(str(own.sessionUUID()), session)
+    statements = not remote  # a client takes them itself
+    classes.new(jvm, gateway, loader, "indextables.Setup").session(own, statements)
     return set_catalogs(session, own)
 
 
+def is_remote(session: Any) -> bool:
+    """Whether a session is a client of a Connect server."""
+    return type(session).__module__.startswith("pyspark.sql.connect.")
+
+
 def _java_session(context: Any, session: Any) -> Any:
-    """The session in the driver: the session's own, or for a Connect client the one that its server begins sessions from."""
-    own = getattr(session, "_jsparkSession", None)
-    if own is not None:
-        return own
-    return context._jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get()  # noqa: SLF001 - as above
+    """The session in the driver: the session's own, or for a Connect client the one by which its server answers.
+
+    A server that this process started works in an isolated session for each client, not in the driver's own. The key of that
+    session is a user and a session id; ids are unique, so a user that the server found out by itself does no harm.
+    """
+    if not is_remote(session):
+        return session._jsparkSession  # noqa: SLF001 - pyspark has no public name for it
+    service = context._jvm.org.apache.spark.sql.connect.service  # noqa: SLF001 - as above
+    sessions = getattr(getattr(service, "SparkConnectService$"), "MODULE$").sessionManager()
+    active = sessions.listActiveSessions()
+    for number in range(active.length()):
+        found = active.apply(number)
+        if found.sessionId() == session.session_id:
+            key = service.SessionKey(found.userId(), found.sessionId())
+            return sessions.getIsolatedSessionIfPresent(key).get().session()
+    raise IndexTablesError(f"the Connect server in this process does not know the session {session.session_id}")

@@ -29,6 +29,8 @@ READ_OPTIONS: Final = (
     "limit",
     "score",
 )
+PART_OPTIONS: Final = ("versionAsOf", "timestampAsOf", "query", "where", "limit")
+"""The options that leave rows of a table out, or name a version. What is read with one of them is not the table."""
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
@@ -45,6 +47,12 @@ class ReadOptions:
     limit: int | None = None
     score: bool = False
     options: Options = Options()  # noqa: RUF009 - immutable
+
+    @property
+    def of_a_part(self) -> tuple[str, ...]:
+        """Those of `PART_OPTIONS` that are given. Empty for a read of a whole table."""
+        given = (self.version, self.timestamp_ms, self.query, self.where, self.limit)
+        return tuple(name for name, value in zip(PART_OPTIONS, given, strict=True) if value is not None)
 
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:

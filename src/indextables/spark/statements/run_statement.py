@@ -7,16 +7,17 @@ everything else                                                 here; `SparkTabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from indextables.core.errors import OptionError
 from indextables.spark.statements.each_executor import PER_PROCESS, has_executors, with_executors
 from indextables.spark.statements.prewarm_machines import prewarm_machines
 from indextables.sql import commands as c
 from indextables.sql.executor import execute
-from indextables.sql.table_ref import TableRef
+from indextables.sql.table_ref import TableName, TableRef
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,4 +41,12 @@ def is_shared(text: str, command: c.Command) -> bool:
     return isinstance(command, c.DescribeHistory) and not any(word in said for word in ("index", "tantivy4spark"))
 
 
-__all__ = ["is_shared", "run_statement"]
+def not_whole(name: TableName, options: Sequence[str], url: str) -> OptionError:
+    """The error of a statement that names a view of a part of a table. The statement would be about the other rows, too."""
+    return OptionError(
+        f"{name} is a view that was read with {', '.join(options)}, and a statement is about a whole table as it is now: name "
+        f"the table by its place, '{url}'"
+    )
+
+
+__all__ = ["is_shared", "not_whole", "run_statement"]

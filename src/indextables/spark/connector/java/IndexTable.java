@@ -8,6 +8,8 @@ import java.util.Map;
 import java.util.Set;
 
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
@@ -22,6 +24,7 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -65,6 +68,12 @@ public class IndexTable implements Table, SupportsRead, SupportsWrite, SupportsM
         return schema;
     }
 
+    /** The columns for DESCRIBE: CHAR(3) and VARCHAR(3) as they were created. In plans Spark makes strings of them again. */
+    public Column[] columns() {
+        boolean stays = SQLConf.get().preserveCharVarcharTypeInfo(); // plans would have them too
+        return new Provider.SaveTarget(stays ? schema : CharVarcharUtils.getRawSchema(schema)).columns(); // made as Spark makes them
+    }
+
     public Map properties() {
         return properties;
     }
@@ -86,12 +95,17 @@ public class IndexTable implements Table, SupportsRead, SupportsWrite, SupportsM
 
     /** A table with a name was opened without the reader's options, so the options come here. */
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        if (!named || options.isEmpty()) return new ReadPlanner(Following.newest(this));
+        if (!named || options.isEmpty()) return planner(Following.newest(this));
         Map question = Python.question();
         question.put("table", handle);
         question.put("options", new HashMap(options.asCaseSensitiveMap()));
         String own = Python.text(Python.ask("read", question)[0]);
-        return new ReadPlanner(Following.newest(at(own, name, partitionColumns)));
+        return planner(Following.newest(at(own, name, partitionColumns)));
+    }
+
+    private static ScanBuilder planner(IndexTable table) {
+        QueryReads.ofThisQuery().add(table.handle);
+        return new ReadPlanner(table);
     }
 
     /** The same table with other options, or at another version. */

@@ -1,10 +1,7 @@
 package indextables;
 
 import java.lang.reflect.Constructor;
-import java.util.Map;
-import java.util.WeakHashMap;
 
-import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SparkStrategy;
@@ -13,24 +10,20 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 
 /**
- * The last rule for plans that no optimizer of ours saw. Sessions that begin after install(spark) and call no install of their own, such as
- * those of newSession(), have the functions of SQL, because functions are built in, and not the rules of another session. And Spark plans
- * the filters that joins make of their small side without the optimizer. Answers of the driver are planned so that `explain` names them.
+ * The last rule for plans that no optimizer of ours saw: Spark plans the filters that joins make of their small side without the optimizer.
+ * Answers of the driver are planned so that `explain` names them.
  */
 public class LastStrategy extends SparkStrategy {
-    private static final Map KNOWN = new WeakHashMap();
     private static final Constructor SCAN = constructor();
 
     public LastStrategy() {}
 
-    /** For the session, and for sessions that begin later: those of one application share their extensions. Twice is once. */
+    /** For one session. `Setup` brings the strategy to the others of the application. Twice is once. */
     static synchronized void addTo(SparkSession spark) {
         Seq own = spark.experimental().extraStrategies();
         boolean there = false;
         for (int i = 0; i < own.length(); i++) there |= own.apply(i) instanceof LastStrategy;
         if (!there) spark.experimental().extraStrategies_$eq((Seq) own.appended(new LastStrategy()));
-        SparkSessionExtensions extensions = spark.extensions();
-        if (KNOWN.put(extensions, Boolean.TRUE) == null) extensions.injectPlannerStrategy(new Make());
     }
 
     /** A plan with functions of ours is planned once more, without them. */

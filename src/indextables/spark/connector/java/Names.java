@@ -8,6 +8,7 @@ import java.util.Map;
 
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -55,7 +56,10 @@ public class Names {
         return new IndexTable(Python.text(a[0]), Python.text(a[1]), schema, Python.lines(a[3]), map(a[4]), true);
     }
 
-    /** A question about a table that a statement makes: its columns, its partitions, its properties. */
+    /**
+     * A question about a table that a statement makes: its columns, its partitions, its properties. A CHAR or VARCHAR is a string whose
+     * own type stands in the column's metadata, as Spark itself keeps it; by this Spark checks lengths when rows are written.
+     */
     static Map creation(String path, Column[] columns, Transform[] partitions, Map properties, String purpose) {
         Map question = question(path, new HashMap());
         List by = new ArrayList();
@@ -66,7 +70,8 @@ public class Names {
             if (partitions[i].references().length == 1) one.put("column", partitions[i].references()[0].fieldNames());
             by.add(one);
         }
-        question.put("schema", CatalogV2Util.v2ColumnsToStructType(columns).json());
+        StructType schema = CatalogV2Util.v2ColumnsToStructType(columns);
+        question.put("schema", CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema).json());
         question.put("partition_by", by);
         question.put("properties", new HashMap(properties));
         question.put("purpose", purpose);

@@ -20,21 +20,24 @@ import org.apache.spark.sql.internal.SessionState;
 public class SearchParser implements InvocationHandler {
     private final ParserInterface own;
     private final WeakReference session;
+    private final boolean statements;
 
-    private SearchParser(ParserInterface own, SparkSession session) {
+    private SearchParser(ParserInterface own, SparkSession session, boolean statements) {
         this.own = own;
         this.session = new WeakReference(session);
+        this.statements = statements;
     }
 
-    /** Put in front of a session's parser. Twice is once. */
-    static void install(SparkSession spark) throws Exception {
+    /** Put in front of a session's parser, with our statements or with searches alone. Twice is once. */
+    static void install(SparkSession spark, boolean statements) throws Exception {
         SessionState state = spark.sessionState();
         Field field = SessionState.class.getDeclaredField("sqlParser");
         field.setAccessible(true);
         Object parser = field.get(state);
         if (Proxy.isProxyClass(parser.getClass()) && Proxy.getInvocationHandler(parser) instanceof SearchParser) return;
         Class[] kinds = {ParserInterface.class};
-        field.set(state, Proxy.newProxyInstance(SearchParser.class.getClassLoader(), kinds, new SearchParser((ParserInterface) parser, spark)));
+        SearchParser ours = new SearchParser((ParserInterface) parser, spark, statements);
+        field.set(state, Proxy.newProxyInstance(SearchParser.class.getClassLoader(), kinds, ours));
     }
 
     public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
@@ -57,7 +60,7 @@ public class SearchParser implements InvocationHandler {
 
     /** The rows of the answer to a statement of ours; null for any other text. */
     private LogicalPlan statement(Method method, Object[] arguments) {
-        if (!method.getName().startsWith("parsePlan") || arguments == null || !(arguments[0] instanceof String)) return null;
+        if (!statements || !method.getName().startsWith("parsePlan") || arguments == null || !(arguments[0] instanceof String)) return null;
         SparkSession spark = (SparkSession) session.get();
         return spark == null ? null : new Statements(spark).plan((String) arguments[0]);
     }

@@ -1,6 +1,7 @@
 package indextables;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -9,7 +10,9 @@ import java.util.Properties;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -49,13 +52,13 @@ public class Statements {
         question.put("sql", sql);
         byte[][] read = Python.ask("read_statement", question);
         if (read.length == 0) return null;
-        List handles = new ArrayList();
+        List tables = new ArrayList();
         for (int i = 1; i < read.length; i++) {
-            String handle = handle(Python.lines(read[i]), Python.yes(read[0]));
-            if (handle == null) return null;
-            handles.add(handle);
+            Map table = table(Python.lines(read[i]), Python.yes(read[0]));
+            if (table == null) return null;
+            tables.add(table);
         }
-        return rows(Python.ask("run_statement", running(sql, handles)));
+        return rows(Python.ask("run_statement", running(sql, tables)));
     }
 
     private static boolean mayBeOurs(String sql) {
@@ -66,10 +69,10 @@ public class Statements {
         return false;
     }
 
-    private Map running(String sql, List handles) {
+    private Map running(String sql, List tables) {
         Map question = Python.question();
         question.put("sql", sql);
-        question.put("tables", handles);
+        question.put("tables", tables);
         question.put("settings", Settings.own());
         question.put("session", session.sessionUUID());
         Map properties = Python.question();
@@ -87,10 +90,11 @@ public class Statements {
     }
 
     /**
-     * The text of the table of ours that a name stands for. Of a statement that another format has too (`shared`), null for a name that is
-     * no table of ours: then the text is Spark's.
+     * The table of ours that a name stands for: its text, and the reader's options, which are not in the text of a table with a name.
+     * Python refuses options that leave rows out. Of a statement that another format has too (`shared`), null for a name that is no table
+     * of ours: then the text is Spark's.
      */
-    private String handle(String[] parts, boolean shared) {
+    private Map table(String[] parts, boolean shared) {
         StringBuilder name = new StringBuilder();
         for (int i = 0; i < parts.length; i++) {
             name.append(i == 0 ? "`" : ".`").append(parts[i].replace("`", "``")).append("`");
@@ -106,7 +110,12 @@ public class Statements {
         }
         while (plan instanceof SubqueryAlias || plan instanceof View || isAllColumns(plan)) plan = (LogicalPlan) plan.children().apply(0);
         Object table = plan instanceof DataSourceV2Relation ? ((DataSourceV2Relation) plan).table() : null;
-        if (table instanceof IndexTable) return ((IndexTable) table).handle;
+        if (table instanceof IndexTable) {
+            Map found = Python.question();
+            found.put("text", ((IndexTable) table).handle);
+            found.put("options", new HashMap(((DataSourceV2Relation) plan).options().asCaseSensitiveMap()));
+            return found;
+        }
         if (!shared) SessionEntry.refuse("not a table", name.toString());
         return null;
     }
@@ -117,13 +126,21 @@ public class Statements {
         Iterator list = ((Project) plan).projectList().iterator();
         while (list.hasNext()) {
             Object one = list.next();
-            if (!(one instanceof Attribute) && !isRenamed((NamedExpression) one)) return false;
+            if (!(one instanceof Attribute) && !isRenamed((NamedExpression) one) && !isPadded((Expression) one)) return false;
         }
         return true;
     }
 
+    /** A CHAR column, which Spark pads in a projection over each table that has one. */
+    private static boolean isPadded(Expression one) {
+        if (one instanceof StaticInvoke && ((StaticInvoke) one).functionName().equals("readSidePadding")) return true;
+        Iterator parts = one.children().iterator();
+        while (parts.hasNext()) if (isPadded((Expression) parts.next())) return true;
+        return false;
+    }
+
     private static boolean isRenamed(NamedExpression one) {
-        Seq children = ((org.apache.spark.sql.catalyst.expressions.Expression) one).children();
+        Seq children = ((Expression) one).children();
         return children.length() == 1 && children.apply(0) instanceof Attribute;
     }
 }

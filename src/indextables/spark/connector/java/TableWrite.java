@@ -26,7 +26,9 @@ public class TableWrite implements WriteBuilder, SupportsOverwriteV2, SupportsDy
     private final String purpose;
     private String replaces = "nothing";
     private List filters = new ArrayList();
-    private List reads = new ArrayList();
+    private final List found = new ArrayList();
+    private final QueryReads scanned = QueryReads.ofThisQuery();
+    private boolean looked = QueryReads.nothingIsCached();
     private byte[] writer;
 
     TableWrite(IndexTable table, LogicalWriteInfo info, String purpose) {
@@ -35,9 +37,13 @@ public class TableWrite implements WriteBuilder, SupportsOverwriteV2, SupportsDy
         this.purpose = purpose;
     }
 
-    /** The tables of ours that the query of this write reads. */
+    /**
+     * The tables of ours that a rule found in the query of this write. Rules are applied until nothing changes, and the last one puts rows
+     * into the place of small tables: so the tables of all calls count.
+     */
     void reads(List handles) {
-        reads = handles;
+        looked = true;
+        found.addAll(handles);
     }
 
     public WriteBuilder truncate() {
@@ -81,7 +87,8 @@ public class TableWrite implements WriteBuilder, SupportsOverwriteV2, SupportsDy
         question.put("replaces", replaces);
         question.put("filters", filters);
         question.put("purpose", purpose);
-        question.put("reads", reads);
+        question.put("reads", scanned.and(found));
+        question.put("reads_known", Boolean.valueOf(looked && scanned.known()));
         byte[][] a = Python.ask("write", question);
         writer = a[1];
         return new PythonBatchWriterFactory(Python.source(), a[0], info.schema(), Option.empty(), Option.empty());

@@ -17,8 +17,8 @@ import scala.Option;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Tells a write which tables of ours its query reads. A table that is overwritten with what was computed from it must not lose the
- * rows that somebody else added in between.
+ * Tells a write which tables of ours its query reads, also through cached rows. A table that is overwritten with what was computed from it
+ * must not lose the rows that somebody else added in between.
  */
 public class WriteReads extends Rule {
     public WriteReads() {}
@@ -31,8 +31,7 @@ public class WriteReads extends Rule {
         if (write.isDefined() && write.get() instanceof TableWrite) {
             Find find = new Find();
             ((V2WriteCommand) node).query().foreachWithSubqueries(find);
-            // rules are applied until nothing changes, and the last rule puts rows into the place of small tables
-            if (!find.handles.isEmpty()) ((TableWrite) write.get()).reads(find.handles);
+            ((TableWrite) write.get()).reads(find.handles);
         }
         return node;
     }

@@ -52,8 +52,13 @@ def newest(asked: Mapping[str, Any]) -> list[bytes]:
 
 
 def table_name(options: ReadOptions, handle: TableHandle) -> str:
-    """What `explain` calls a table. The version of a table that moves on stands in the line about its scan."""
-    return f"indextables {handle.url} " + ("newest version" if follows(options) else f"version {handle.version}")
+    """What `explain` calls a table. The version of a table that moves on stands in the line about its scan.
+
+    The options of a read of a part are named last: statements in a Connect session see them here, and nowhere else.
+    """
+    version = "newest version" if follows(options) else f"version {handle.version}"
+    part = f", read with {', '.join(options.of_a_part)}" if options.of_a_part else ""
+    return f"indextables {handle.url} {version}{part}"
 
 
 def _check_columns(schema: str, options: ReadOptions, handle: TableHandle) -> None:

@@ -146,10 +146,17 @@ _REFUSALS: Final = {
     "add partition": "partitions are made by the rows that are written: INSERT INTO the table",
     "delete cached": "Spark does not delete from a table whose rows it has cached, {name}: UNCACHE TABLE, or unpersist() the "
     "DataFrame, before DELETE",
+    "delete part": "this is a part of the table {name}, and partitions go from whole tables: name the table itself in DELETE",
     "update": "UPDATE is not done row by row: write the changed rows in place of the old ones, with INSERT INTO … REPLACE "
     "WHERE of whole partitions, or INSERT OVERWRITE of the table",
     "merge": "MERGE INTO is not done row by row: join the rows yourself and write them in place of the old ones, with INSERT "
     "INTO … REPLACE WHERE of whole partitions, or INSERT OVERWRITE of the table",
+    "constraint": "a table has no constraints, and {name} cannot be given one: put the condition into the query that writes "
+    "its rows, as in INSERT INTO … SELECT … WHERE",
+    "like": "CREATE TABLE … LIKE makes no table of indextables, and none like one: say CREATE TABLE {name} USING … "
+    "PARTITIONED BY (…) AS SELECT * FROM the other table WHERE false",
+    "directory": "INSERT OVERWRITE DIRECTORY writes files, and a place of indextables is a table: say INSERT OVERWRITE "
+    'indextables.`{name}` SELECT …, or df.write.format("indextables").mode("overwrite").save("{name}") where there is none yet',
 }
 """Statements that no table here takes, by what Java calls them."""
 

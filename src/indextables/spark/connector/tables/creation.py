@@ -39,6 +39,8 @@ from indextables.table.distributed.write_job import WriteJob, begin_write
 
 PROPERTIES: Final = "indextables.properties"
 """The option by which a staged table tells its write the user's own properties, as JSON."""
+_TEXT_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
+"""Spark's name for the type of a CHAR or VARCHAR column in the column's metadata."""
 _NOT_KEPT: Final = NOT_OURS | {"path", "before", "collation", "table_type"}
 
 
@@ -157,11 +159,9 @@ def _check_same(asked: Mapping[str, Any], said: Statement, there: TableHandle) -
         return
     given = StructType.fromJson(json.loads(said.schema))
     has = spark_schema(there.schema, there.schema.names, months=True)
-    if [(field.name.lower(), field.dataType.simpleString()) for field in given] != [
-        (field.name.lower(), field.dataType.simpleString()) for field in has
-    ]:
+    if _columns_text(given).lower() != _columns_text(has).lower():
         raise SchemaError(
-            f"the table at {said.url} has the columns {has.simpleString()}, and the statement {given.simpleString()}: leave "
+            f"the table at {said.url} has the columns {_columns_text(has)}, and the statement {_columns_text(given)}: leave "
             "the columns out"
         )
     if said.partition_by and [name.lower() for name in said.partition_by] != [
@@ -179,6 +179,12 @@ def _check_same(asked: Mapping[str, Any], said: Statement, there: TableHandle) -
             f"the table at {said.url} exists, with {other[0]}={held.get(other[0])!r}: leave the property out, and change it "
             "with ALTER TABLE … SET TBLPROPERTIES"
         )
+
+
+def _columns_text(schema: StructType) -> str:
+    """The columns with their types. A CHAR or VARCHAR is a string whose own type stands in the column's metadata."""
+    types = [field.metadata.get(_TEXT_TYPE, field.dataType.simpleString()) for field in schema]
+    return ", ".join(f"{field.name} {kind}" for field, kind in zip(schema, types, strict=True))
 
 
 def _existing(options: Mapping[str, str]) -> TableHandle | None:

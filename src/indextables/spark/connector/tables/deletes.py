@@ -63,18 +63,10 @@ def delete(asked: Mapping[str, Any]) -> list[bytes]:
 def _whole(asked: Mapping[str, Any]) -> TableHandle:
     """The table that a statement names. Raises PredicateError where it names a part of a table, or an older version."""
     options, handle = opened(asked["table"])
-    given = {
-        "versionAsOf": options.version,
-        "timestampAsOf": options.timestamp_ms,
-        "query": options.query,
-        "where": options.where,
-        "limit": options.limit,
-    }
-    said = [name for name, value in given.items() if value is not None]
-    if said:
+    if options.of_a_part:
         raise PredicateError(
-            f"this was read with {', '.join(said)}, and partitions go from whole tables: name the table by its place, "
-            f"indextables.`{handle.url}`"
+            f"this was read with {', '.join(options.of_a_part)}, and partitions go from whole tables: name the table by its "
+            f"place, indextables.`{handle.url}`"
         )
     return handle
 

@@ -17,14 +17,15 @@ from indextables.core.runtime.process_state import ProcessLocal
 from indextables.spark.connector.planning.planner import arrow_stream
 from indextables.spark.connector.planning.questions import TableText
 from indextables.spark.reading.arrow_types import spark_schema
-from indextables.spark.reading.read_options import read_options
-from indextables.spark.statements.run_statement import is_shared
+from indextables.spark.reading.read_options import PART_OPTIONS, read_options
+from indextables.spark.statements.run_statement import is_shared, not_whole
 from indextables.spark.statements.run_statement import run_statement as run
 from indextables.spark.statements.spark_table import open_in
 from indextables.sql import commands as c
 from indextables.sql.grammar import parse_statement
 from indextables.sql.table_ref import TableName, TableRef
 from indextables.table import Table
+from indextables.table.distributed.opening import full_url
 
 _SESSIONS: Final[ProcessLocal[WeakValueDictionary[str, Any]]] = ProcessLocal(WeakValueDictionary)
 """The sessions of this process that have our parser, by Spark's ids."""
@@ -50,11 +51,12 @@ def read_statement(asked: Mapping[str, Any]) -> list[bytes]:
 
 
 def run_statement(asked: Mapping[str, Any]) -> list[bytes]:
-    """The columns and the rows of the answer to a statement."""
+    """The columns and the rows of the answer to a statement. Raises OptionError where a name is a view of a part of a table."""
     command = parse_statement(asked["sql"])
     assert command is not None, "the text was read before"
     session = _session(asked)
-    places = dict(zip(_named(command), map(_place, asked["tables"]), strict=True))
+    named = _named(command)
+    places = dict(zip(named, map(_place, named, asked["tables"]), strict=True))
     settings: dict[str, str] = asked["settings"]
 
     def table(ref: TableRef) -> Table:
@@ -73,9 +75,17 @@ def _named(command: c.Command) -> list[TableName]:
     return [table] if isinstance(table, TableName) else []
 
 
-def _place(handle: str) -> tuple[str, dict[str, Any]]:
-    """Where the table of a handle lies, and the options by which its name reaches it."""
-    options = read_options(dict(TableText.decode(handle).options))
+def _place(name: TableName, found: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Where the table of a name lies, and the options by which the name reaches it.
+
+    Raises OptionError where the name is a view of a part of the table. The reader's options of a load are in the table's text,
+    those of a table with a name stand beside the text.
+    """
+    options = read_options(dict(TableText.decode(found["text"]).options))
+    beside = {key.lower() for key in found["options"]}
+    part = options.of_a_part or tuple(option for option in PART_OPTIONS if option.lower() in beside)
+    if part:
+        raise not_whole(name, part, full_url(options.url))
     return options.url, dict(options.options.explicit())
 
 

@@ -128,7 +128,8 @@ def begin(asked: Mapping[str, Any]) -> list[bytes]:
 def _read_version(asked: Mapping[str, Any], job: WriteJob) -> int | None:
     """The version of the written table that the query reads; None where the query does not read it, or names an older version.
 
-    A query that reads version 3 on purpose restores it: what others did since then is what the caller wants to be gone.
+    A query that reads version 3 on purpose restores it: what others did since then is what the caller wants to be gone. Where
+    nobody knows all that a query reads, the rows may be computed from the version that the write was planned on.
     """
     if job.mode == "append" or not job.metadata.id:
         return None
@@ -139,6 +140,8 @@ def _read_version(asked: Mapping[str, Any], job: WriteJob) -> int | None:
         for table in tables
         if table.table_id == job.metadata.id and not travels & {key.lower() for key, _ in table.options}
     ]
+    if not asked.get("reads_known", False):
+        read.append(job.planned_version)
     return min((version for version in read if version is not None), default=None)
 
 
