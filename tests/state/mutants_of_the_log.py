@@ -160,8 +160,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "rearranged-rows-are-new",
         "log/history.py",
-        "for add in version.actions.adds if add.data_change]",
-        "for add in version.actions.adds]",
+        "adds = [add for add in actions.adds if add.data_change]",
+        "adds = list(actions.adds)",
         tests(STREAMING, "test_get_changes_since_version"),
     ),
     Mutant(
@@ -174,8 +174,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "rearranged-rows-are-gone",
         "log/history.py",
-        "for remove in version.actions.removes if remove.data_change]",
-        "for remove in version.actions.removes]",
+        "removes = [remove for remove in actions.removes if remove.data_change]",
+        "removes = list(actions.removes)",
         tests(STREAMING, "test_change_set_includes_removes"),
     ),
     Mutant(

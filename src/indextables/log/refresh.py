@@ -133,7 +133,9 @@ def reopened(log: TableLog) -> Snapshot:
     try:
         return open_log(log)
     except TableNotFound as error:
-        raise TableNotFound(f"table {log.url} was dropped since it was opened", url=log.url) from error
+        raise TableNotFound(
+            f"there is no table at {log.url} any more: it was dropped since it was opened", url=log.url
+        ) from error
     except CorruptLog as error:
         if log.head_version(0) is not None:
             raise
