@@ -232,7 +232,7 @@ def test_the_option_of_a_session(spark: SparkSession, url: str, setting: Callabl
 
 
 @pytest.mark.parametrize("columnar", [True, False])
-def test_a_worker_error_is_one_line(spark: SparkSession, tmp_path: Path, columnar: bool) -> None:
+def test_an_error_is_one_line(spark: SparkSession, tmp_path: Path, columnar: bool) -> None:
     table = Table.create(tmp_path / "damaged", SCHEMA)
     table.append(rows(0, 100))
     [split] = tmp_path.rglob("*.split")
@@ -240,29 +240,30 @@ def test_a_worker_error_is_one_line(spark: SparkSession, tmp_path: Path, columna
     with pytest.raises(PySparkException) as caught:
         loaded(spark, table.url, columnar).select("id", "word").collect()
     intro, line = (line for line in str(caught.value).splitlines() if line.strip())  # all of it
-    assert intro.strip() == "An exception was thrown from the Python worker:"
-    assert re.match(r"indextables\.core\.errors\.(SplitError|CorruptSplit): \S+\.split is damaged: ", line), line
+    who = "while the driver read a task" if columnar else "from the Python worker"
+    assert intro.strip() == f"An exception was thrown {who}:"
+    assert re.match(r"indextables\.(core\.)?errors\.(SplitError|CorruptSplit): \S+\.split is damaged: ", line), line
     assert arrow_memory(spark) <= KEPT.get("before", 0)
 
 
-def test_a_spark_without_the_classes_gets_rows(
+def test_a_spark_without_a_class_does_without(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked: list[set[str]] = []
 
     def compiled(_jvm: Any, _gateway: Any, _loader: Any, text: dict[str, str]) -> dict[str, bytes]:
         asked.append(set(text))
-        if "ColumnReader.java" in text:
-            raise IndexTablesError("the connector does not compile for this Spark: no ArrowPythonRunner")
+        if "AnswerScan.java" in text:
+            raise IndexTablesError("the connector does not compile for this Spark: no LocalTableScanExec")
         return {"indextables/Python.class": b"x"}
 
     monkeypatch.setattr(classes, "compile_sources", compiled)
     with caplog.at_level(logging.WARNING):
         assert classes.compiled_for(None, None, None, classes.sources()) == {"indextables/Python.class": b"x"}
-    assert asked[0] - asked[1] == set(classes.OPTIONAL)
-    assert asked[2] - asked[1] == {"Column.java", "ColumnFactory.java", "ColumnReader.java"}
-    assert asked[3] - asked[1] == {"AnswerScan.java"}
-    assert "no ArrowPythonRunner" in caplog.text
+    assert asked[0] - asked[1] == set(classes.OPTIONAL) == {"AnswerScan.java"}
+    assert asked[2] - asked[1] == {"AnswerScan.java"}
+    assert "explain() shows the driver's answers in the optimized plan alone" in caplog.text
+    assert "no LocalTableScanExec" in caplog.text
 
 
 def test_the_connector_compiles_without_the_classes(spark: SparkSession) -> None:
@@ -271,4 +272,4 @@ def test_the_connector_compiles_without_the_classes(spark: SparkSession) -> None
     needed = {name: text for name, text in classes.sources().items() if name not in classes.OPTIONAL}
     made = classes.compile_sources(jvm, gateway, loader, needed)
     assert "indextables/Columns.class" in made
-    assert "indextables/ColumnReader.class" not in made
+    assert "indextables/AnswerScan.class" not in made

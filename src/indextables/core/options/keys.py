@@ -146,8 +146,8 @@ READ_FOLLOWING_ENABLED = _tasks.flag(
 READ_COLUMNAR_ENABLED = _tasks.flag(
     "read.columnar.enabled",
     True,
-    "Whether tasks that run in the driver, as on a local master, hand columns over to Spark instead of rows, where all columns "
-    "have flat types.",
+    "Whether tasks that run in the driver, as on a local master, are read by the driver's own Python process, which hands "
+    "columns over to Spark, where all columns have flat types. Workers of Python read other tasks, and hand rows over.",
 )
 
 _state = Section(

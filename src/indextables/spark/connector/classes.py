@@ -28,11 +28,6 @@ _SERVICE: Final = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegi
 _BYTECODE: Final = 8
 """The Java version of the class files: with an older one Janino refuses static methods of interfaces."""
 _LOSSES: Final = {
-    (
-        "Column.java",
-        "ColumnFactory.java",
-        "ColumnReader.java",
-    ): "tasks hand rows over to Spark, which takes longer than columns",
     ("AnswerScan.java",): "explain() shows the driver's answers in the optimized plan alone",
 }
 """Sources that use more of Spark's inner classes than the others, and what is lost where they do not compile."""

@@ -31,9 +31,14 @@ public class Answer implements Runnable {
         this.question = question;
     }
 
+    /** A number for a question that may be cancelled. */
+    static long next() {
+        return NUMBERS.incrementAndGet();
+    }
+
     /** The answer of Python, or the end of the query. */
     static byte[][] await(String verb, Map question) {
-        Long number = Long.valueOf(NUMBERS.incrementAndGet());
+        Long number = Long.valueOf(next());
         question.put("number", number);
         Answer answer = new Answer(verb, question);
         THREADS.execute(answer);
@@ -67,7 +72,8 @@ public class Answer implements Runnable {
         }
     }
 
-    private static void stop(Long number) {
+    /** Tell Python that nobody waits for the answer to a question any more. */
+    static void stop(Long number) {
         Map question = Python.question();
         question.put("number", number);
         Python.ask("cancel", question);

@@ -1,54 +1,27 @@
 package indextables;
 
-import java.lang.reflect.Constructor;
-import java.lang.reflect.InvocationTargetException;
-
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonPartitionReaderFactory;
-import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * How the rows of a task reach Spark: as columns, which Spark's generated code reads as those of Parquet files, or one by one.
- *
- * Columns need a class of ours where tasks run. Executors have none, so columns are for tasks that run in the driver. The class uses
- * more of Spark's inner classes than the rest of the connector: it is missing where it does not compile.
+ * Who reads the tasks of a read. Tasks that run in the driver are read by the driver's Python, which hands columns over: Spark's generated
+ * code reads these as those of Parquet files. Other tasks are read by Spark's own classes for Python sources, which hand rows over:
+ * executors have no class of ours.
  */
 public class Columns {
-    private static final String FACTORY = "indextables.ColumnFactory";
-    private static final Constructor MAKE = constructor();
-
     private Columns() {}
 
-    private static Constructor constructor() {
-        try {
-            return Class.forName(FACTORY).getConstructor(new Class[] {UserDefinedPythonDataSource.class, byte[].class, StructType.class});
-        } catch (ClassNotFoundException e) {
-            return null;
-        } catch (NoSuchMethodException e) {
-            return null;
-        }
-    }
-
-    /** True if tasks of this session can hand columns over. */
+    /** True if the tasks of this session run in the driver. */
     static boolean possible() {
-        return MAKE != null && SparkSession.active().sparkContext().isLocal();
+        return SparkSession.active().sparkContext().isLocal();
     }
 
     /** What makes the readers of tasks. */
     static PartitionReaderFactory factory(byte[] function, StructType schema, boolean columns) {
-        UserDefinedPythonDataSource source = Python.source();
-        if (!columns) return new PythonPartitionReaderFactory(source, function, schema, Option.empty(), Option.empty());
-        try {
-            return (PartitionReaderFactory) MAKE.newInstance(new Object[] {source, function, schema});
-        } catch (InstantiationException e) {
-            throw new IllegalArgumentException("indextables: no reader of columns: " + e.getMessage());
-        } catch (IllegalAccessException e) {
-            throw new IllegalArgumentException("indextables: no reader of columns: " + e.getMessage());
-        } catch (InvocationTargetException e) {
-            throw new IllegalArgumentException("indextables: no reader of columns: " + e.getCause());
-        }
+        if (columns) return new DriverFactory(function, schema);
+        return new PythonPartitionReaderFactory(Python.source(), function, schema, Option.empty(), Option.empty());
     }
 }

@@ -3,7 +3,7 @@ package indextables;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
-/** A number of a read that the driver knows before tasks run. Spark shows it in the SQL page of its UI, and makes one by class name. */
+/** A number of a read: one that the driver knows before tasks run, or the sum of what its tasks count. Spark shows it in the SQL page of its UI, and makes one by class name. */
 public class ReadNumber extends CustomSumMetric {
     private final String name;
     private final String description;

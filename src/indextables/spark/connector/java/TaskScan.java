@@ -92,9 +92,11 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
         return columns ? Scan.ColumnarSupportMode.SUPPORTED : Scan.ColumnarSupportMode.UNSUPPORTED;
     }
 
-    /** Spark's own metrics of Python sources, and ours. */
+    /** Ours, and where workers of Python read, those that Spark has for Python sources. */
     public CustomMetric[] supportedCustomMetrics() {
-        List out = new ArrayList(Arrays.asList(Python.source().createPythonMetrics()));
+        List out = new ArrayList();
+        if (columns) out.add(new ReadNumber(DriverReader.BYTES, "bytes of rows from the driver's Python"));
+        else out.addAll(Arrays.asList(Python.source().createPythonMetrics()));
         for (int i = 0; i < NUMBERS.length; i++) out.add(new ReadNumber(NUMBERS[i][0], NUMBERS[i][1]));
         return (CustomMetric[]) out.toArray(new CustomMetric[0]);
     }

@@ -37,8 +37,17 @@ class ReadPartition:
         with light_collections():
             for batch in partitions:
                 for data in batch.column(0).to_pylist():
-                    own, files = pickle.loads(data)  # noqa: S301 - from our own driver
-                    yield from self._read(ReadTask(own or self._job, files))
+                    yield from self.batches(data)
+
+    @property
+    def target(self) -> pa.Schema:
+        """The schema of all batches."""
+        return self._target
+
+    def batches(self, data: bytes) -> Iterator[pa.RecordBatch]:
+        """The batches of one partition, as `row_tasks` pickled it, in Spark's types."""
+        own, files = pickle.loads(data)  # noqa: S301 - from our own driver
+        yield from self._read(ReadTask(own or self._job, files))
 
     def _read(self, task: ReadTask) -> Iterator[pa.RecordBatch]:
         if task.job.request.aggregate is not None:

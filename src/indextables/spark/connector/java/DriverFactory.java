@@ -4,20 +4,14 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonInputPartition;
-import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
 import org.apache.spark.sql.types.StructType;
 
-/**
- * Readers of columns. This class, ColumnReader and Column are the only ones of ours that a task needs. So a read has them where tasks
- * run in the driver, and Spark's own factory of rows anywhere else: see Columns.
- */
-public class ColumnFactory implements PartitionReaderFactory {
-    private final UserDefinedPythonDataSource source;
+/** Readers for tasks that run in the driver. Executors have no class of ours: see Columns. */
+public class DriverFactory implements PartitionReaderFactory {
     private final byte[] function;
     private final StructType schema;
 
-    public ColumnFactory(UserDefinedPythonDataSource source, byte[] function, StructType schema) {
-        this.source = source;
+    DriverFactory(byte[] function, StructType schema) {
         this.function = function;
         this.schema = schema;
     }
@@ -31,6 +25,6 @@ public class ColumnFactory implements PartitionReaderFactory {
     }
 
     public PartitionReader createColumnarReader(InputPartition partition) {
-        return new ColumnReader(source, function, schema, ((PythonInputPartition) partition).pickedPartition());
+        return new DriverReader(function, ((PythonInputPartition) partition).pickedPartition(), schema);
     }
 }
