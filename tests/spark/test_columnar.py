@@ -215,6 +215,16 @@ def test_a_task_that_is_ended_early(spark: SparkSession, url: str) -> None:
     assert arrow_memory(spark) <= KEPT.get("before", 0)
 
 
+def test_texts_with_a_collation(spark: SparkSession, tmp_path: Path) -> None:
+    spark.createDataFrame([("A", 1), ("b", 2), ("a", 3)], "name string COLLATE UTF8_LCASE, id long").write.format(
+        "indextables"
+    ).save(str(tmp_path / "t"))
+    frame = loaded(spark, str(tmp_path / "t"), True)
+    assert "ColumnarToRow" in executed_plan(frame)
+    assert sorted(frame.selectExpr("count(name)", "count(DISTINCT name)").collect()) == [(3, 2)]
+    assert frame.where("name = 'a' AND id + 0 > 1").collect() == [("a", 3)]
+
+
 def test_nested_columns_are_rows(spark: SparkSession, url: str) -> None:
     df = loaded(spark, url, True)
     assert "ColumnarToRow" not in executed_plan(df)
