@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -116,6 +117,9 @@ def test_strangers_are_not_listened_to(spark: SparkSession, place: str, monkeypa
             strangers.append(stranger)
             stranger.sendall(said)
             stranger.shutdown(socket.SHUT_WR)
+        reset = own(address, patience)
+        reset.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        reset.close()  # as of a process that was killed
         return own(address, patience)
 
     monkeypatch.setattr(driver_tasks.socket, "create_connection", connect)

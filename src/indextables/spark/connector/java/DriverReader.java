@@ -53,6 +53,10 @@ public class DriverReader implements PartitionReader, Runnable {
     static final String BYTES = "rowBytes";
     /** Milliseconds after which a thread that waits for Python looks whether its task is still wanted. */
     private static final int GLANCE = 100;
+    /** Milliseconds in which who connects has to say the secret, as for Spark's own workers. */
+    private static final int SPEAKS = 10000;
+    /** Connections that may wait until it is their turn to say the secret. */
+    private static final int WAITING = 16;
     private static final int SECRET = 32;
     private static final SecureRandom RANDOM = new SecureRandom();
 
@@ -146,7 +150,7 @@ public class DriverReader implements PartitionReader, Runnable {
 
     private void open() throws IOException {
         RANDOM.nextBytes(secret);
-        door = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+        door = new ServerSocket(0, WAITING, InetAddress.getLoopbackAddress());
         door.setSoTimeout(GLANCE);
         Answer.THREADS.execute(this);
         line = accepted();
@@ -178,12 +182,21 @@ public class DriverReader implements PartitionReader, Runnable {
                 if (ended.getCount() == 0) throw new IOException("indextables: Python never began to read a task");
                 continue;
             }
-            found.setSoTimeout(GLANCE);
-            byte[] said = new byte[SECRET];
-            if (new Patient(found.getInputStream(), this).readNBytes(said, 0, SECRET) == SECRET && MessageDigest.isEqual(said, secret)) {
+            if (isOurs(found)) {
+                found.setSoTimeout(GLANCE);
                 return found;
             }
             found.close();
+        }
+    }
+
+    private boolean isOurs(Socket found) {
+        byte[] said = new byte[SECRET];
+        try {
+            found.setSoTimeout(SPEAKS);
+            return found.getInputStream().readNBytes(said, 0, SECRET) == SECRET && MessageDigest.isEqual(said, secret);
+        } catch (IOException e) {
+            return false; // somebody else, who went away or said nothing
         }
     }
 
