@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
-import struct
+import stat
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -100,36 +100,57 @@ def test_a_line_that_breaks_is_no_end(spark: SparkSession, place: str, monkeypat
 
 
 def test_python_that_never_comes_is_an_error(spark: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_args: Any) -> socket.socket:
-        raise ConnectionRefusedError("no such port")
+    def refused(_self: socket.socket, _place: str) -> None:
+        raise ConnectionRefusedError("nobody listens")
 
-    monkeypatch.setattr(driver_tasks.socket, "create_connection", refused)
-    with pytest.raises(PySparkException, match="ConnectionRefusedError: no such port"):
+    monkeypatch.setattr(driver_tasks.socket.socket, "connect", refused)
+    with pytest.raises(PySparkException, match=r"\.socket cannot be reached: nobody listens"):
         by_tasks(spark, place).collect()
 
 
-def test_strangers_are_not_listened_to(spark: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    own, strangers = socket.create_connection, []
+def test_strangers_cannot_reach_a_task(spark: SparkSession, place: str, patched: Any) -> None:
+    modes: list[int] = []
 
-    def connect(address: tuple[str, int], patience: float) -> socket.socket:
-        for said in (b"", b"x" * 5, b"x" * 1_000):
-            stranger = own(address, patience)
-            strangers.append(stranger)
-            stranger.sendall(said)
-            stranger.shutdown(socket.SHUT_WR)
-        reset = own(address, patience)
-        reset.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        reset.close()  # as of a process that was killed
-        return own(address, patience)
+    def through(batches: Batches) -> Batches:
+        modes.append(stat.S_IMODE(sockets[-1].parent.stat().st_mode))
+        yield from batches
 
-    monkeypatch.setattr(driver_tasks.socket, "create_connection", connect)
-    assert by_tasks(spark, place).selectExpr("count(id)").first()[0] == SPLITS * ROWS
-    assert strangers
-    for stranger in strangers:
-        stranger.settimeout(5)
-        with contextlib.suppress(ConnectionResetError):  # closed before all that the stranger said was read
-            assert stranger.recv(1) == b""
-        stranger.close()
+    sockets: list[Path] = []
+    own = driver_tasks._task
+
+    def task(line: socket.socket, where: str) -> Any:
+        sockets.append(Path(where))
+        return own(line, where)
+
+    patched(through)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver_tasks, "_task", task)
+        assert by_tasks(spark, place).selectExpr("count(id)").first()[0] == SPLITS * ROWS
+        assert set(modes) == {0o700}
+        assert not any(path.exists() for path in sockets)
+        sockets[0].parent.rmdir()  # as those do who tidy /tmp
+        assert by_tasks(spark, place).selectExpr("count(id)").first()[0] == SPLITS * ROWS
+
+
+def test_a_failure_is_told_though_a_forked_child_holds_the_line(
+    spark: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    children: list[subprocess.Popen[bytes]] = []
+
+    def send(_read: Any, _task: bytes, out: Any) -> int:
+        children.append(subprocess.Popen(["sleep", "60"], pass_fds=[out.raw.fileno()]))
+        raise SplitError("the store went away: try again")
+
+    monkeypatch.setattr(driver_tasks, "_send", send)
+    start = time.monotonic()
+    try:
+        with pytest.raises(PySparkException, match="the store went away: try again"):
+            by_tasks(spark, place).collect()
+        assert time.monotonic() - start < 20
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
 
 
 @pytest.mark.parametrize("how", ["cancelJobGroup", "cancelAllJobs"])
@@ -203,6 +224,7 @@ def test_lines_and_memory_are_given_back(spark: SparkSession, place: str) -> Non
         frame = by_tasks(spark, place)
         assert len(frame.where(f"id % 1000 = {number}").collect()) == SPLITS * ROWS // 1_000
         frame.where("length(word) = 2").take(1)
+        assert frame.selectExpr("sum(id)").first()[0] == sum(range(SPLITS * ROWS))  # planned by a new thread of Spark's
     assert allocator.getAllocatedMemory() <= memory
     assert open_files() <= files + 5
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.core import options as opt
+from indextables.core.aggregate import Aggregate
 from indextables.core.arrow_values import array_of
-from indextables.table.distributed.read_tasks import ReadRequest, ReadTask, make_job, packed
-from indextables.table.handle import TableHandle
+from indextables.table.distributed.read_tasks import ReadTask, make_job, packed
 from indextables.table.open_table import same_table
 from indextables.table.read.aggregate import aggregate
 from indextables.table.read.count import count, count_in_log
@@ -42,8 +42,13 @@ class Estimate:
 
 
 def may_answer_here(plan: ReadPlan) -> bool:
-    """True if this process may look into the splits of a plan. Without a filter, a request for few rows reads few splits."""
+    """True if this process may answer: the log alone knows the answer, or the splits that have to be looked into are small.
+
+    Without a filter, a request for few rows reads few splits.
+    """
     options, request = plan.handle.options, plan.request
+    if _counted_in_log(plan):
+        return True
     if not options[opt.READ_LOCAL_ENABLED]:
         return False
     if request.aggregate is None and request.last is not None and request.last > options[opt.READ_LOCAL_MAX_ROWS]:
@@ -70,12 +75,16 @@ def answer_here(plan: ReadPlan) -> Rows | Estimate:
         return Rows(_rows(replace(plan, files=first_files(plan))))
 
 
-def counts_in_log(handle: TableHandle, request: ReadRequest) -> int | None:
-    """How many rows the request asks for, if the log alone knows that; None where splits have to be opened."""
-    if request.query is not None:
-        return None
-    known = count_in_log(handle, request)
-    return None if known.doubtful.num_rows else known.rows
+def _counted_in_log(plan: ReadPlan) -> bool:
+    """True if a request wants nothing but the number of its rows, and no split has to be opened for that number."""
+    request = plan.request
+    if request.aggregate is None or not _only_counts(request.aggregate) or request.searches:
+        return False
+    return not count_in_log(plan.handle, request).doubtful.num_rows
+
+
+def _only_counts(groups: Aggregate) -> bool:
+    return not groups.keys and all(metric.function == "count" and metric.column is None for metric in groups.metrics)
 
 
 def sums_fit(files: pa.Table, column: str) -> bool:
@@ -129,7 +138,7 @@ def _groups(plan: ReadPlan) -> pa.Table:
     handle, request = plan.handle, plan.request
     groups = request.aggregate
     assert groups is not None
-    if not groups.keys and all(metric.function == "count" and metric.column is None for metric in groups.metrics):
+    if _only_counts(groups):
         rows = count(handle, request)
         return pa.table([array_of([rows], metric.type) for metric in groups.metrics], schema=groups.schema)
     return aggregate(handle, request)
@@ -152,7 +161,6 @@ __all__ = [
     "Estimate",
     "Rows",
     "answer_here",
-    "counts_in_log",
     "file_bytes",
     "first_files",
     "known_rows",

@@ -61,6 +61,23 @@ public class Answer implements Runnable {
         }
     }
 
+    /**
+     * A question that threads of Spark's ask, which come and go. py4j keeps a connection, and Python a thread, for each thread of Java that ever
+     * asked, so one of `THREADS` asks.
+     */
+    static byte[][] ofPool(String verb, Map question) {
+        Answer answer = new Answer(verb, question);
+        THREADS.execute(answer);
+        try {
+            Object found = answer.first.take();
+            if (found instanceof byte[][]) return (byte[][]) found;
+            throw (RuntimeException) found;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new QueryCancelled("its thread was interrupted");
+        }
+    }
+
     /** Called by a thread of `THREADS`. */
     public void run() {
         try {
@@ -76,7 +93,7 @@ public class Answer implements Runnable {
     static void stop(Long number) {
         Map question = Python.question();
         question.put("number", number);
-        Python.ask("cancel", question);
+        THREADS.execute(new Answer("cancel", question));
     }
 
     /** Threads that do not keep the driver alive. */

@@ -1,18 +1,19 @@
 package indextables;
 
-import java.io.BufferedOutputStream;
-import java.io.DataOutputStream;
-import java.io.FilterInputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
-import java.net.SocketTimeoutException;
-import java.security.MessageDigest;
-import java.security.SecureRandom;
-import java.util.Base64;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -41,10 +42,10 @@ import scala.collection.immutable.Map$;
  * The batches of one task that runs in the driver. The driver's own Python process reads the task, and a worker of Python is neither
  * started nor asked:
  *
- *     Java: listens on 127.0.0.1, asks "rows" ─────▶ Python: connects, says the secret
- *           sends the function and the task ───────▶         reads the splits
- *           columns for Spark ◀─────────────────── Arrow ─── as a stream
- *           the end, or the error ◀──────────────── the answer to "rows"
+ *     Java: a socket in a private directory, asks "rows" ──▶ Python: connects
+ *           sends the function and the task ───────────────▶         reads the splits
+ *           columns for Spark ◀─────────────────────────── Arrow ─── as a stream
+ *           the end, or the error ◀──────────────────────── the answer to "rows"
  *
  * A batch holds until the next one is read.
  */
@@ -53,22 +54,20 @@ public class DriverReader implements PartitionReader, Runnable {
     static final String BYTES = "rowBytes";
     /** Milliseconds after which a thread that waits for Python looks whether its task is still wanted. */
     private static final int GLANCE = 100;
-    /** Milliseconds in which who connects has to say the secret, as for Spark's own workers. */
-    private static final int SPEAKS = 10000;
-    /** Connections that may wait until it is their turn to say the secret. */
-    private static final int WAITING = 16;
-    private static final int SECRET = 32;
-    private static final SecureRandom RANDOM = new SecureRandom();
+    /** Characters that the path of a socket's directory may have: the system takes 107 for the whole path. */
+    private static final int LONGEST = 70;
+    /** Where the sockets are: a directory that only this user can look into. */
+    private static Path directory;
 
     private final byte[] function;
     private final byte[] task;
     private final StructType schema;
     private final TaskContext context = TaskContext.get();
-    private final byte[] secret = new byte[SECRET];
     private final Long number = Long.valueOf(Answer.next());
+    private final Path place;
 
-    private ServerSocket door;
-    private Socket line;
+    private Selector selector;
+    private SocketChannel line;
     private BufferAllocator memory;
     private ArrowStreamReader stream;
     private ColumnarBatch batch;
@@ -83,6 +82,20 @@ public class DriverReader implements PartitionReader, Runnable {
         this.function = function;
         this.task = task;
         this.schema = schema;
+        this.place = directory().resolve(number + ".socket");
+    }
+
+    /** Java makes it with mode 0700. It is made again where somebody tidied it away. */
+    private static synchronized Path directory() {
+        if (directory != null && Files.isDirectory(directory)) return directory;
+        String usual = System.getProperty("java.io.tmpdir");
+        try {
+            directory = Files.createTempDirectory(Path.of(usual.length() > LONGEST ? "/tmp" : usual), "indextables-");
+        } catch (IOException e) {
+            throw new IllegalArgumentException("indextables: no directory for the sockets of tasks can be made: " + e);
+        }
+        directory.toFile().deleteOnExit();
+        return directory;
     }
 
     public boolean next() throws IOException {
@@ -123,20 +136,26 @@ public class DriverReader implements PartitionReader, Runnable {
 
     /** Called by Spark when the task ends, however it ends. Python notices it at its next batch or its next split. */
     public void close() throws IOException {
-        if (door == null) return;
-        if (ended.getCount() > 0) Answer.stop(number);
-        if (stream != null) stream.close();
-        if (memory != null) memory.close();
-        if (line != null) line.close();
-        door.close();
+        if (selector == null) return;
+        try {
+            if (ended.getCount() > 0) Answer.stop(number);
+        } finally {
+            try {
+                if (line != null) line.close();
+                selector.close();
+            } finally {
+                Files.deleteIfExists(place);
+                if (stream != null) stream.close();
+                if (memory != null) memory.close();
+            }
+        }
     }
 
     /** Called by a thread of Answer's: Python answers when the task is read, or when it failed. */
     public void run() {
         java.util.Map question = Python.question();
         question.put("number", number);
-        question.put("port", Integer.valueOf(door.getLocalPort()));
-        question.put("secret", Base64.getEncoder().encodeToString(secret));
+        question.put("place", place.toString());
         try {
             sent = Python.number(Python.ask("rows", question)[0]);
         } catch (RuntimeException e) {
@@ -149,20 +168,15 @@ public class DriverReader implements PartitionReader, Runnable {
     }
 
     private void open() throws IOException {
-        RANDOM.nextBytes(secret);
-        door = new ServerSocket(0, WAITING, InetAddress.getLoopbackAddress());
-        door.setSoTimeout(GLANCE);
-        Answer.THREADS.execute(this);
+        selector = Selector.open();
         line = accepted();
-        line.setTcpNoDelay(true);
-        DataOutputStream out = new DataOutputStream(new BufferedOutputStream(line.getOutputStream(), function.length + task.length + 8));
-        out.writeInt(function.length);
-        out.write(function);
-        out.writeInt(task.length);
-        out.write(task);
-        out.flush();
+        line.configureBlocking(true);
+        send(function);
+        send(task);
+        line.configureBlocking(false);
+        line.register(selector, SelectionKey.OP_READ);
         memory = ArrowUtils.rootAllocator().newChildAllocator("indextables", 0, Long.MAX_VALUE);
-        stream = new ArrowStreamReader(new Patient(line.getInputStream(), this), memory);
+        stream = new ArrowStreamReader(new FromPython(this), memory);
         VectorSchemaRoot root = stream.getVectorSchemaRoot();
         check(root);
         List vectors = root.getFieldVectors();
@@ -171,33 +185,48 @@ public class DriverReader implements PartitionReader, Runnable {
         batch = new ColumnarBatch(columns);
     }
 
-    /** The connection of our Python, known by the secret. */
-    private Socket accepted() throws IOException {
-        while (true) {
-            Socket found;
-            try {
-                found = door.accept();
-            } catch (SocketTimeoutException e) {
-                context.killTaskIfInterrupted();
-                if (ended.getCount() == 0) throw new IOException("indextables: Python never began to read a task");
-                continue;
+    /** Its length and the bytes themselves. */
+    private void send(byte[] block) throws IOException {
+        ByteBuffer length = ByteBuffer.allocate(4);
+        length.putInt(block.length).flip();
+        while (length.hasRemaining()) line.write(length);
+        ByteBuffer all = ByteBuffer.wrap(block);
+        while (all.hasRemaining()) line.write(all);
+    }
+
+    /** Ask Python, and take its connection. Nobody else can reach the socket. */
+    private SocketChannel accepted() throws IOException {
+        ServerSocketChannel door = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+        try {
+            door.bind(UnixDomainSocketAddress.of(place));
+            watch(door, SelectionKey.OP_ACCEPT);
+            Answer.THREADS.execute(this);
+            while (true) {
+                SocketChannel found = door.accept();
+                if (found != null) return found;
+                glance();
             }
-            if (isOurs(found)) {
-                found.setSoTimeout(GLANCE);
-                return found;
-            }
-            found.close();
+        } finally {
+            door.close();
+            selector.selectNow(); // lets go of the door
         }
     }
 
-    private boolean isOurs(Socket found) {
-        byte[] said = new byte[SECRET];
-        try {
-            found.setSoTimeout(SPEAKS);
-            return found.getInputStream().readNBytes(said, 0, SECRET) == SECRET && MessageDigest.isEqual(said, secret);
-        } catch (IOException e) {
-            return false; // somebody else, who went away or said nothing
+    private void watch(SelectableChannel channel, int what) throws IOException {
+        channel.configureBlocking(false);
+        channel.register(selector, what);
+    }
+
+    /** Wait until something happens on the channel, for a moment only. Throws where nobody wants the task, or Python failed. */
+    private void glance() throws IOException {
+        if (selector.select(GLANCE) > 0) {
+            selector.selectedKeys().clear();
+            return;
         }
+        context.killTaskIfInterrupted();
+        if (Thread.currentThread().isInterrupted()) throw new InterruptedIOException("indextables: a task was interrupted");
+        // a child that the Python process forked may hold the line open after its end
+        if (ended.getCount() == 0 && failure != null) throw new EOFException("indextables: Python ended a task");
     }
 
     /** Arrow's texts have no collation. */
@@ -224,12 +253,11 @@ public class DriverReader implements PartitionReader, Runnable {
         }
     }
 
-    /** A stream whose reader waits for as long as the task is wanted. */
-    public static class Patient extends FilterInputStream {
+    /** What Python sends, for as long as the task is wanted. */
+    public static class FromPython extends InputStream {
         private final DriverReader reader;
 
-        Patient(InputStream from, DriverReader reader) {
-            super(from);
+        FromPython(DriverReader reader) {
             this.reader = reader;
         }
 
@@ -239,12 +267,12 @@ public class DriverReader implements PartitionReader, Runnable {
         }
 
         public int read(byte[] into, int from, int most) throws IOException {
+            if (most == 0) return 0;
+            ByteBuffer space = ByteBuffer.wrap(into, from, most);
             while (true) {
-                try {
-                    return in.read(into, from, most);
-                } catch (SocketTimeoutException e) {
-                    reader.context.killTaskIfInterrupted();
-                }
+                int found = reader.line.read(space);
+                if (found != 0) return found;
+                reader.glance();
             }
         }
     }

@@ -42,7 +42,7 @@ public class Estimate implements Statistics {
     }
 
     private Map known() {
-        byte[][] a = Python.ask("statistics", new LinkedHashMap(asked));
+        byte[][] a = Answer.ofPool("statistics", new LinkedHashMap(asked));
         StructType schema = (StructType) DataType.fromJson(Python.text(a[0]));
         InternalRow[] bounds = ArrowRows.read(a[1], schema);
         String[] nulls = Python.lines(a[2]);

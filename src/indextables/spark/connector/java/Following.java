@@ -28,7 +28,7 @@ public class Following {
         question.put("schema", table.schema.json());
         synchronized (versions) {
             question.put("versions", versions);
-            byte[][] a = Python.ask("newest", question);
+            byte[][] a = Answer.ofPool("newest", question);
             if (a.length == 0) return table;
             versions.put(Python.text(a[2]), Long.valueOf(Python.number(a[3])));
             return table.at(Python.text(a[0]), Python.text(a[1]), Python.lines(a[4]));

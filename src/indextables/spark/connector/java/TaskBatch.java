@@ -48,7 +48,7 @@ public class TaskBatch implements Batch {
             question.put("executors", Settings.executors());
             byte[][] before = (byte[][]) kept.get();
             if (before != null) question.put("kept", Python.text(before[NAME]));
-            planned = whole(Python.ask("tasks", question), before);
+            planned = whole(Answer.ofPool("tasks", question), before);
             if (planned[NAME].length > 0) kept = new SoftReference(planned);
         }
         return planned;

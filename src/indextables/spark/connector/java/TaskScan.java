@@ -127,7 +127,7 @@ public class TaskScan implements Scan, SupportsReportStatistics, SupportsRuntime
             Map question = new LinkedHashMap(asked);
             question.put("processors", Integer.valueOf(Settings.processors()));
             question.put("exchanged", Integer.valueOf(SQLConf.get().numShufflePartitions()));
-            clusters = Boolean.valueOf(asked.containsKey("clustered") || Python.yes(Python.ask("cluster", question)[0]));
+            clusters = Boolean.valueOf(asked.containsKey("clustered") || Python.yes(Answer.ofPool("cluster", question)[0]));
         }
         return clusters.booleanValue();
     }

@@ -18,7 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from indextables.core.errors import OptionError, SchemaError, TableNotFound
+from indextables.core.errors import IndexTablesError, OptionError, SchemaError, TableNotFound
 from indextables.core.options import PREFIX
 from indextables.core.predicate import to_sql
 from indextables.spark.connector.planning.columnar_reads import hands_columns_over
@@ -41,7 +41,6 @@ from indextables.table.distributed.local_answers import (
     Estimate,
     Rows,
     answer_here,
-    counts_in_log,
     file_bytes,
     known_rows,
     may_answer_here,
@@ -149,14 +148,7 @@ def answer_aggregate(asked: Mapping[str, Any]) -> list[bytes]:
         return [_NO]
     if not asked["aggregate"]["complete"]:
         return [_YES]
-    plan = read_plan(question)
-    groups = question.aggregate
-    counts_only = not groups.keys and all(
-        metric.function == "count" and metric.column is None for metric in groups.metrics
-    )
-    if counts_only and counts_in_log(question.handle, question.rows_request()) is not None:
-        return [_YES]
-    return [_YES if may_answer_here(plan) else _NO]
+    return [_YES if may_answer_here(read_plan(question)) else _NO]
 
 
 def answer_limit(asked: Mapping[str, Any]) -> list[bytes]:
@@ -221,7 +213,13 @@ def _answer(question: Question, chosen: ReadPlan) -> Rows | Estimate:
     aggregate = question.asked.get("aggregate")
     if aggregate is not None and not aggregate["complete"]:
         return Estimate(known_rows(chosen.files))
-    return answer_here(chosen)
+    found = answer_here(chosen)
+    if aggregate is not None and isinstance(found, Estimate):
+        # after an aggregate that was taken over whole Spark adds nothing up, and numbers of tasks would be rows of the answer
+        raise IndexTablesError(
+            "groups that this process promised to compute are too large for it: set read.local.enabled=false"
+        )
+    return found
 
 
 def check_readable(output: StructType) -> None:
