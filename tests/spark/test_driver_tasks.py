@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from indextables import Table
 from indextables.core.errors import SplitError
-from indextables.spark.connector.planning import driver_tasks
+from indextables.spark.connector import driver_tasks
 from indextables.spark.connector.planning.worker import ReadPartition
 from spark.conftest import MASTER
 from spark.support import java
@@ -54,7 +54,17 @@ Batches = Iterator[pa.RecordBatch]
 
 
 @pytest.fixture
-def patched(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Batches], Batches]], list[int]]:
+def instead_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str, Any], None]:
+    """`instead_of(thing, name, other)`: for the rest of the test the thing has another attribute of this name."""
+
+    def put(thing: Any, name: str, other: Any) -> None:
+        monkeypatch.setattr(thing, name, other)
+
+    return put
+
+
+@pytest.fixture
+def patched(instead_of: Any) -> Callable[[Callable[[Batches], Batches]], list[int]]:
     """Every task's batches go through a function. Gives the processes that read."""
 
     def patch(through: Callable[[Batches], Batches]) -> list[int]:
@@ -64,7 +74,7 @@ def patched(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Batches], Ba
             processes.append(os.getpid())
             return through(own(self, data))
 
-        monkeypatch.setattr(ReadPartition, "batches", batches)
+        instead_of(ReadPartition, "batches", batches)
         return processes
 
     return patch
@@ -88,27 +98,27 @@ def test_a_task_that_fails_in_the_middle_gives_no_rows(spark: SparkSession, plac
     assert lines[1:] == ["indextables.errors.SplitError: the store went away: try again"]
 
 
-def test_a_line_that_breaks_is_no_end(spark: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_breaks_is_no_end(spark: SparkSession, place: str, instead_of: Any) -> None:
     """Where Python takes a broken line for the end, Java misses rows and says so."""
 
     def send(_read: Any, _task: bytes, _out: Any) -> int:
         return 5
 
-    monkeypatch.setattr(driver_tasks, "_send", send)
+    instead_of(driver_tasks, "_send", send)
     with pytest.raises(Exception, match=r"indextables: a task ended after 0 rows|Unexpected end of input"):
         by_tasks(spark, place).collect()
 
 
-def test_python_that_never_comes_is_an_error(spark: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_that_never_comes_is_an_error(spark: SparkSession, place: str, instead_of: Any) -> None:
     def refused(_self: socket.socket, _place: str) -> None:
         raise ConnectionRefusedError("nobody listens")
 
-    monkeypatch.setattr(driver_tasks.socket.socket, "connect", refused)
+    instead_of(driver_tasks.socket.socket, "connect", refused)
     with pytest.raises(PySparkException, match=r"\.socket cannot be reached: nobody listens"):
         by_tasks(spark, place).collect()
 
 
-def test_strangers_cannot_reach_a_task(spark: SparkSession, place: str, patched: Any) -> None:
+def test_strangers_cannot_reach_a_task(spark: SparkSession, place: str, patched: Any, instead_of: Any) -> None:
     modes: list[int] = []
 
     def through(batches: Batches) -> Batches:
@@ -123,17 +133,16 @@ def test_strangers_cannot_reach_a_task(spark: SparkSession, place: str, patched:
         return own(line, where)
 
     patched(through)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver_tasks, "_task", task)
-        assert by_tasks(spark, place).selectExpr("count(id)").first()[0] == SPLITS * ROWS
-        assert set(modes) == {0o700}
-        assert not any(path.exists() for path in sockets)
-        sockets[0].parent.rmdir()  # as those do who tidy /tmp
-        assert by_tasks(spark, place).selectExpr("count(id)").first()[0] == SPLITS * ROWS
+    instead_of(driver_tasks, "_task", task)
+    assert by_tasks(spark, place).selectExpr("count(id)").first()[0] == SPLITS * ROWS
+    assert set(modes) == {0o700}
+    assert not any(path.exists() for path in sockets)
+    sockets[0].parent.rmdir()  # as those do who tidy /tmp
+    assert by_tasks(spark, place).selectExpr("count(id)").first()[0] == SPLITS * ROWS
 
 
 def test_a_failure_is_told_though_a_forked_child_holds_the_line(
-    spark: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, place: str, instead_of: Any
 ) -> None:
     children: list[subprocess.Popen[bytes]] = []
 
@@ -141,7 +150,7 @@ def test_a_failure_is_told_though_a_forked_child_holds_the_line(
         children.append(subprocess.Popen(["sleep", "60"], pass_fds=[out.raw.fileno()]))
         raise SplitError("the store went away: try again")
 
-    monkeypatch.setattr(driver_tasks, "_send", send)
+    instead_of(driver_tasks, "_send", send)
     start = time.monotonic()
     try:
         with pytest.raises(PySparkException, match="the store went away: try again"):

@@ -168,3 +168,19 @@ def test_what_spark_compares_by_its_own_rules_is_left_to_it(spark: SparkSession,
     )
     df = spark.read.format("indextables").load(url)
     assert sorted(row.id for row in df.where("c = 'A'").collect()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "condition", ["raw = CAST(NULL AS BINARY)", "raw IN (X'01', NULL)", "raw <=> NULL", "NOT raw IN (X'02', NULL)"]
+)
+def test_nulls_that_an_older_spark_fails_to_print(spark: SparkSession, url: str, condition: str) -> None:
+    write(spark.sql("SELECT id, IF(id = 3, NULL, CAST(id AS BINARY)) AS raw FROM VALUES (1), (2), (3) AS t(id)"), url)
+    spark.sql(
+        "SELECT id, IF(id = 3, NULL, CAST(id AS BINARY)) AS raw FROM VALUES (1), (2), (3) AS t(id)"
+    ).createOrReplaceTempView("v")
+    spark.read.format("indextables").load(url).createOrReplaceTempView("ours")
+    for where in (condition, f"id < 9 OR {condition}", f"id < 2 OR {condition}"):
+        own, theirs = (
+            spark.sql(f"SELECT id FROM {name} WHERE {where} ORDER BY id").collect() for name in ("ours", "v")
+        )
+        assert own == theirs, where

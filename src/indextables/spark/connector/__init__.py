@@ -11,6 +11,7 @@
 connect.py    the connector is put into a session's driver
 classes.py    Java sources → class files → the driver's class loader
 bridge.py     the object that Java calls
+driver_tasks.py  tasks that run in the driver, read by its own Python
 planning/     what Spark's planner hands over: filters, groups, functions, limits, orders, joins; small answers and tasks
 tables/       names, statements and writes
 java/         the Java sources, one a concern; all decisions are made in Python

@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Final, TypeAlias
 from indextables.core.errors import IndexTablesError, TableNotFound
 from indextables.core.runtime.cancellation import Work, cancellable
 from indextables.core.runtime.process_state import ProcessLocal
+from indextables.spark.connector import driver_tasks
 from indextables.spark.connector.planning import (
     bucket_functions,
     clusters,
     column_statistics,
-    driver_tasks,
     following,
     joins,
     planner,

@@ -18,5 +18,4 @@ places.py             the executors that tasks prefer
 column_statistics.py  what the log knows of columns, for Spark's cost-based optimizer
 task_answers.py       the tasks of a read
 worker.py             what a Python worker runs for a read
-driver_tasks.py       the same in the driver's own Python, for tasks that run in the driver
 """
