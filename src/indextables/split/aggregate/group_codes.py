@@ -38,30 +38,35 @@ class GroupCodes:
     """The number of each row's group; None where there is one group."""
     groups: int
     rows: int
+    counts: Codes
+    """The rows of each group."""
 
     @classmethod
     def of(cls, keys: Mapping[str, pa.Array], rows: int) -> GroupCodes:
         """The groups of rows with these keys, of which there is at least one, and at least one row."""
         (codes, first), *others = [_encoded(values) for values in keys.values()]
-        codes, places = _without_gaps(codes, len(first))
+        codes, places, counts = _without_gaps(codes, len(first))
         chosen = [first.take(array_of_numbers(places))]
         for numbers, dictionary in others:
-            codes, places = _without_gaps(codes * len(dictionary) + numbers, len(places) * len(dictionary))
+            cells = len(places) * len(dictionary)
+            codes, places, counts = _without_gaps(codes * len(dictionary) + numbers, cells)
             groups, values = np.divmod(places, len(dictionary))
             chosen = [each.take(array_of_numbers(groups)) for each in chosen]
             chosen.append(dictionary.take(array_of_numbers(values)))
-        return cls(dict(zip(keys, chosen, strict=True)), codes, len(places), rows)
+        return cls(dict(zip(keys, chosen, strict=True)), codes, len(places), rows, counts)
 
     @classmethod
     def one(cls, name: str, rows: int) -> GroupCodes:
         """All rows as one group, whose key has no value."""
-        return cls({name: pa.nulls(1, pa.int8())}, None, 1, rows)
+        return cls({name: pa.nulls(1, pa.int8())}, None, 1, rows, np.array([rows], np.int64))
 
     def count(self, valid: npt.NDArray[np.bool_] | None = None) -> Codes:
         """The rows of each group; with `valid`, those for which it is true."""
+        if valid is None:
+            return self.counts
         if self.codes is None:
-            return np.array([self.rows if valid is None else np.count_nonzero(valid)], np.int64)
-        return np.bincount(self.codes if valid is None else self.codes[valid], minlength=self.groups)
+            return np.array([np.count_nonzero(valid)], np.int64)
+        return np.bincount(self.codes[valid], minlength=self.groups)
 
     def add(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """The sums of each group. They are exact where no sum of any of the numbers needs more than 53 bits."""
@@ -120,23 +125,28 @@ def _encoded(values: Any) -> tuple[Codes, pa.Array]:
         encoded = values.dictionary_encode(null_encoding="encode")
         return numpy_of(encoded.indices).astype(np.int64), encoded.dictionary
     # a dictionary may have a value twice, where it was put together, and values may be null beside it
+    if not values.null_count:
+        once = values.dictionary.dictionary_encode(null_encoding="encode")
+        if len(once.dictionary) == len(values.dictionary):
+            return numpy_of(values.indices).astype(np.int64), values.dictionary
     known = pa.concat_arrays([values.dictionary, pa.nulls(1, values.type.value_type)])
     places = numpy_of(pc.fill_null(values.indices, scalar_of(len(values.dictionary), values.indices.type)))
     once = known.dictionary_encode(null_encoding="encode")
     return numpy_of(once.indices).astype(np.int64)[places], once.dictionary
 
 
-def _without_gaps(codes: Codes, cells: int) -> tuple[Codes, Codes]:
-    """Numbers without gaps in place of numbers below `cells`, and the number that each stands for."""
+def _without_gaps(codes: Codes, cells: int) -> tuple[Codes, Codes, Codes]:
+    """Numbers without gaps in place of numbers below `cells`, the number that each stands for, and how often each occurs."""
     if cells > _MOST_CELLS:
         used, numbers = distinct_codes(codes)
-        return numbers, used
-    used = np.flatnonzero(np.bincount(codes, minlength=cells))
+        return numbers, used, np.bincount(numbers, minlength=len(used))
+    counts = np.bincount(codes, minlength=cells)
+    used = np.flatnonzero(counts)
     if len(used) == cells:
-        return codes, used
+        return codes, used, counts
     numbers = np.zeros(cells, np.int64)
     numbers[used] = np.arange(len(used))
-    return numbers[codes], used
+    return numbers[codes], used, counts[used]
 
 
 __all__ = ["Codes", "GroupCodes"]
