@@ -88,7 +88,7 @@ def double_sums(groups: GroupCodes, values: Any) -> list[Layer] | None:
     leading, rest = np.empty((2, min(step, len(numbers))))
     for begin in range(0, len(numbers), step):
         piece = numbers[begin : begin + step]
-        codes = None if groups.codes is None else groups.codes[begin : begin + step]
+        codes = None if groups.codes is None else groups.codes[begin : begin + step].astype(np.int64, copy=False)
         cut.add(piece, codes, leading[: len(piece)], rest[: len(piece)])
     return cut.layers()
 

@@ -22,6 +22,9 @@ from indextables.split.aggregate.arrow_groups import grouped, sorted_by
 
 Codes = npt.NDArray[np.int64]
 
+RowCodes = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+"""The number of each row's group: Arrow's own, where one key has a dictionary. Copies of two million cost 2 ms in page faults."""
+
 _MOST_CELLS: Final = 1 << 20
 """Combinations of groups and values up to which those that occur are found by counting; more are sorted."""
 
@@ -35,7 +38,7 @@ class GroupCodes:
 
     keys: Mapping[str, pa.Array]
     """The values of the keys, one a group."""
-    codes: Codes | None
+    codes: RowCodes | None
     """The number of each row's group; None where there is one group."""
     groups: int
     rows: int
@@ -45,12 +48,12 @@ class GroupCodes:
     @classmethod
     def of(cls, keys: Mapping[str, pa.Array], rows: int) -> GroupCodes:
         """The groups of rows with these keys, of which there is at least one, and at least one row."""
-        (codes, first), *others = [_encoded(values) for values in keys.values()]
-        codes, places, counts = _without_gaps(codes, len(first))
+        (numbers, first), *others = [_encoded(values) for values in keys.values()]
+        codes, places, counts = _without_gaps(numbers, len(first))
         chosen = [first.take(array_of_numbers(places))]
         for numbers, dictionary in others:
             cells = len(places) * len(dictionary)
-            codes, places, counts = _without_gaps(codes * len(dictionary) + numbers, cells)
+            codes, places, counts = _without_gaps(codes.astype(np.int64) * len(dictionary) + numbers, cells)
             groups, values = np.divmod(places, len(dictionary))
             chosen = [each.take(array_of_numbers(groups)) for each in chosen]
             chosen.append(dictionary.take(array_of_numbers(values)))
@@ -100,21 +103,21 @@ def different_values(values: Any) -> pa.Array:
             found[numbers - least] = True
             return array_of_numbers(np.flatnonzero(found) + least).cast(values.type)
     if isinstance(values, pa.DictionaryArray):
-        numbers, dictionary = _encoded(values)
+        codes, dictionary = _encoded(values)
         occurs = np.zeros(len(dictionary), np.bool_)
-        occurs[numbers] = True
+        occurs[codes.astype(np.int64)] = True
         return dictionary.take(array_of_numbers(np.flatnonzero(occurs)))
     return pc.unique(values)
 
 
-def added(codes: Codes, numbers: npt.NDArray[np.float64], groups: int) -> npt.NDArray[np.float64]:
+def added(codes: RowCodes, numbers: npt.NDArray[np.float64], groups: int) -> npt.NDArray[np.float64]:
     """The sums of the numbers of each group. Every code is below `groups`."""
     sums = np.zeros(groups)
     np.add.at(sums, codes, numbers)
     return sums
 
 
-def _counted(codes: Codes, cells: int) -> Codes:
+def _counted(codes: RowCodes, cells: int) -> Codes:
     """How often each number below `cells` occurs. Every code is below `cells`."""
     counts = np.zeros(cells, np.int64)
     np.add.at(counts, codes, 1)
@@ -136,23 +139,23 @@ def _chunks(values: Any) -> list[pa.Array]:
     return chunks
 
 
-def _encoded(values: Any) -> tuple[Codes, pa.Array]:
+def _encoded(values: Any) -> tuple[RowCodes, pa.Array]:
     """A number for each value, and what each number stands for: different values, of which one may be null."""
     if not isinstance(values, pa.DictionaryArray):
         encoded = values.dictionary_encode(null_encoding="encode")
-        return numpy_of(encoded.indices).astype(np.int64), encoded.dictionary
+        return numpy_of(encoded.indices), encoded.dictionary
     # a dictionary may have a value twice, where it was put together, and values may be null beside it
     if not values.null_count:
         once = values.dictionary.dictionary_encode(null_encoding="encode")
         if len(once.dictionary) == len(values.dictionary):
-            return numpy_of(values.indices).astype(np.int64), values.dictionary
+            return numpy_of(values.indices), values.dictionary
     known = pa.concat_arrays([values.dictionary, pa.nulls(1, values.type.value_type)])
     places = numpy_of(pc.fill_null(values.indices, scalar_of(len(values.dictionary), values.indices.type)))
     once = known.dictionary_encode(null_encoding="encode")
     return numpy_of(once.indices).astype(np.int64)[places], once.dictionary
 
 
-def _without_gaps(codes: Codes, cells: int) -> tuple[Codes, Codes, Codes]:
+def _without_gaps(codes: RowCodes, cells: int) -> tuple[RowCodes, Codes, Codes]:
     """Numbers without gaps in place of numbers below `cells`, the number that each stands for, and how often each occurs."""
     if cells > _MOST_CELLS:
         used, numbers = distinct_codes(codes)
@@ -161,9 +164,9 @@ def _without_gaps(codes: Codes, cells: int) -> tuple[Codes, Codes, Codes]:
     used = np.flatnonzero(counts)
     if len(used) == cells:
         return codes, used, counts
-    numbers = np.zeros(cells, np.int64)
+    numbers = np.zeros(cells, codes.dtype)
     numbers[used] = np.arange(len(used))
     return numbers[codes], used, counts[used]
 
 
-__all__ = ["Codes", "GroupCodes", "added", "different_values", "has_nulls", "plain"]
+__all__ = ["Codes", "GroupCodes", "RowCodes", "added", "different_values", "has_nulls", "plain"]
