@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from indextables.split.aggregate import group_codes
-from indextables.split.aggregate.exact_sums import double_sums, whole_sums
+from indextables.split.aggregate.exact_sums import Layer, double_sums, whole_sums
 from indextables.split.aggregate.group_codes import GroupCodes, different_values
 
 KEYS = st.sampled_from(["a", "b", "", None, "ä"])
@@ -64,6 +64,11 @@ def test_groups_are_those_of_a_dictionary(data):
     assert groups.count().tolist() == [rows.count(group) for group in found]
 
 
+def total_of(layers: list[Layer], group: int) -> Fraction:
+    """The sum of a group, exactly."""
+    return sum((int(layer.sums[group]) * Fraction(2) ** (layer.exponent - 53) for layer in layers), Fraction())
+
+
 @given(st.lists(st.tuples(KEYS, DOUBLES, WHOLE), min_size=1, max_size=30), st.booleans())
 @settings(max_examples=examples(400), deadline=None)
 def test_sums_lose_nothing(rows, keyed):
@@ -77,7 +82,7 @@ def test_sums_lose_nothing(rows, keyed):
         total[key if keyed else None] += whole or 0
     layers = double_sums(groups, pa.array(doubles, pa.float64()))
     assert layers is not None
-    found = [sum((Fraction(layer[number]) for layer in layers), Fraction()) for number in range(groups.groups)]
+    found = [total_of(layers, number) for number in range(groups.groups)]
     assert dict(zip(names, found, strict=True)) == expected
     high, low = whole_sums(groups, pa.array(wholes, pa.int64()))
     sums = [(int(a) << 32) + int(b) for a, b in zip(high, low, strict=True)]
@@ -95,7 +100,24 @@ def test_many_rows_have_few_layers():
     layers = double_sums(GroupCodes.one("k", len(numbers)), pa.array(numbers))
     assert layers is not None
     assert len(layers) <= 4
-    assert sum(Fraction(layer[0]) for layer in layers) == sum(map(Fraction, numbers.tolist()))
+    assert total_of(layers, 0) == sum(map(Fraction, numbers.tolist()))
+
+
+@pytest.mark.parametrize("groups", [1, 3, 40_000], ids=["one group", "few groups", "more groups than rows of a piece"])
+@pytest.mark.parametrize("below", [0, 21, 35, 36, 37, 72])
+def test_the_largest_sums_that_layers_can_have(groups: int, below: int) -> None:
+    """Many doubles of one sign, all but one of them just below a power of two: where a layer ends, begins, and between."""
+    random = np.random.default_rng(below)
+    numbers = np.ldexp(1 - random.random(80_001) / 1024, -below)
+    numbers[0] = 1 - 2.0**-53
+    keys = np.arange(len(numbers)) % groups if groups < 4 else np.minimum(np.arange(len(numbers)), groups - 1)
+    codes = GroupCodes.of({"k": pa.array(keys)}, len(keys)) if groups > 1 else GroupCodes.one("k", len(keys))
+    layers = double_sums(codes, pa.array(numbers))
+    assert layers is not None
+    expected: dict[int, int] = defaultdict(int)
+    for key, number in zip(keys.tolist(), numbers.tolist(), strict=True):
+        expected[key if groups > 1 else 0] += int(number * 2.0**200)
+    assert [total_of(layers, number) * 2**200 for number in range(codes.groups)] == list(expected.values())
 
 
 @given(st.lists(st.integers(-100, 100) | st.integers(-(2**63), 2**63 - 1), max_size=30) | st.lists(WHOLE, max_size=10))

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -310,6 +311,46 @@ def test_sums_do_not_depend_on_files() -> None:
         for first in range(pieces):
             table.append(pa.table({"x": numbers[first::pieces]}))
         assert table.aggregate(metrics={"s": "sum(x)"}).to_pylist() == [{"s": exact}]
+
+
+def test_large_splits_answer_as_small_ones() -> None:
+    """A split with more rows than a batch of an aggregate has, beside several splits of the same rows, by filters too."""
+    random = np.random.default_rng(11)
+    count = 300_000
+    x = np.ldexp(random.standard_normal(count), random.integers(-40, 40, count))
+    levels = np.array(["INFO", "WARN", "ERROR", ""])[random.integers(0, 4, count)].tolist()
+    rows = pa.table(
+        {
+            "level": pa.array(levels).dictionary_encode().cast(pa.string()),
+            "x": pa.array(x, mask=random.random(count) < 0.01),
+            "n": pa.array(random.integers(-(2**31), 2**31 - 1, count).astype(np.int32)),
+        }
+    )
+    tables = []
+    for step in (count, 110_000):
+        table = Table.create(f"memory://{uuid.uuid4().hex}/table", rows.schema)
+        for first in range(0, count, step):
+            table.append(rows.slice(first, step))
+        tables.append(table)
+    metrics = {"s": "sum(x)", "i": "sum(n)", "a": "avg(n)", "c": "count(x)", "d": "count(distinct n)", "l": "max(x)"}
+    plain = rows.to_pydict()
+    for by in ([], ["level"]):
+        for where, lowest in ((None, -(2**31)), ("n >= 0", 0)):
+            one, several = (table.aggregate(by, metrics, where=where).to_pylist() for table in tables)
+            assert one == several
+            for group in one:
+                level = group.get("level")
+                kept = [
+                    (value, number)
+                    for value, number, name in zip(plain["x"], plain["n"], plain["level"], strict=True)
+                    if number >= lowest and level in (None, name)
+                ]
+                doubles = [value for value, _ in kept if value is not None]
+                assert group["s"] == math.fsum(doubles)
+                assert group["i"] == sum(number for _, number in kept)
+                assert group["a"] == group["i"] / len(kept)
+                assert (group["c"], group["l"]) == (len(doubles), max(doubles))
+                assert group["d"] == len({number for _, number in kept})
 
 
 def test_the_answer_has_the_order_of_its_keys() -> None:

@@ -50,6 +50,13 @@ _MOST_KEPT_VALUES: Final = 256
 a thousand readers would take gigabytes.
 """
 
+_NUMBER_ROWS: Final = 1 << 18
+"""Rows of a batch that is only added up and counted, of at most `_FEW_COLUMNS` numbers a row: 8 MiB. A batch of 65,536 rows costs
+as much beside the rows themselves as reading them: half of the time of a sum.
+"""
+_FEW_COLUMNS: Final = 4
+"""Columns of numbers up to which rows are read `_NUMBER_ROWS` at a time."""
+
 _NO_NUMBERS: Final = np.zeros(0, np.int64)
 """The numbers of no rows."""
 
@@ -201,7 +208,7 @@ def aggregate(
         return
     access = access_of(parts, Purpose.SCAN, predicate, query)
     if isinstance(access, AllRows) and parts.footer.rows:
-        batches = _all_rows(parts, question.columns, TRUE, encoded_columns(question))
+        batches = _rows_of_groups(parts, question)
     else:
         batches = scan(parts, access, question.columns)
     groups_of_batches: Iterator[Partial] = (partial_of(question, batch) for batch in batches)
@@ -262,12 +269,25 @@ def _rows_by_number(parts: SplitParts, columns: Sequence[str], rows: RowNumbers)
     return map(projection.complete, batches)
 
 
+def _rows_of_groups(parts: SplitParts, question: Aggregate) -> Iterator[pa.RecordBatch]:
+    """All rows, with the columns that an aggregate needs: many at a time where they are a few numbers each."""
+    encoded, schema = encoded_columns(question), parts.rows.schema
+    stored = parts.adapter.projection(question.columns).stored
+    narrow = all(name in encoded or pa.types.is_primitive(schema.field(name).type) for name in stored)
+    many = narrow and len(stored) <= _FEW_COLUMNS and parts.batch_rows >= BATCH_ROWS
+    return _all_rows(parts, question.columns, TRUE, encoded, _NUMBER_ROWS if many else None)
+
+
 def _all_rows(
-    parts: SplitParts, columns: Sequence[str], residual: Predicate, encoded: Collection[str] = ()
+    parts: SplitParts,
+    columns: Sequence[str],
+    residual: Predicate,
+    encoded: Collection[str] = (),
+    batch_rows: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     projection = parts.adapter.projection(columns)
     some = [name for name in encoded if name in projection.stored]
-    return map(projection.complete, _read(parts, projection.stored, residual, some))
+    return map(projection.complete, _read(parts, projection.stored, residual, some, batch_rows))
 
 
 def _pick(parts: SplitParts, numbers: RowNumberArray, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -353,13 +373,21 @@ def _numbered(
 
 
 def _read(
-    parts: SplitParts, columns: Sequence[str], residual: Predicate, encoded: Collection[str] = ()
+    parts: SplitParts,
+    columns: Sequence[str],
+    residual: Predicate,
+    encoded: Collection[str] = (),
+    batch_rows: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """All rows for which the residual is true, in their order. Some texts may come `encoded`, as numbers and a dictionary."""
+    """All rows for which the residual is true, in their order, so many at a time, or as many as the split's batches have.
+
+    Some texts may come `encoded`, as numbers and a dictionary.
+    """
     if residual == TRUE and not columns:
         return _without_columns(parts.footer.rows)
     asked = None if residual == TRUE else residual
-    return _timed(parts.rows.scan(columns, predicate=asked, batch_rows=parts.batch_rows, encoded=encoded))
+    rows = batch_rows or parts.batch_rows
+    return _timed(parts.rows.scan(columns, predicate=asked, batch_rows=rows, encoded=encoded))
 
 
 def _timed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

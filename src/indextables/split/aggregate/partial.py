@@ -18,8 +18,15 @@ import pyarrow.compute as pc
 from indextables.core.aggregate import Aggregate, Metric
 from indextables.core.arrow_values import array_of_numbers, numpy_of
 from indextables.split.aggregate.arrow_groups import grouped
-from indextables.split.aggregate.exact_inputs import float_parts, input_values, key_values, one_zero, ordered
-from indextables.split.aggregate.exact_sums import MOST_ROWS, double_sums, whole_sums
+from indextables.split.aggregate.exact_inputs import (
+    FLOAT_LOW_BITS,
+    float_parts,
+    input_values,
+    key_values,
+    one_zero,
+    ordered,
+)
+from indextables.split.aggregate.exact_sums import MOST_ROWS, Layer, double_sums, whole_sums
 from indextables.split.aggregate.group_codes import GroupCodes, different_values, has_nulls, plain
 
 ROWS: Final = "rows"
@@ -176,11 +183,15 @@ def _extra(metric: Metric, keys: dict[str, Any], groups: GroupCodes, values: Any
         every = {name: plain(key) for name, key in keys.items()} or {NO_KEY: pa.nulls(len(values), pa.int8())}
         data = pa.table({**every, EXTRA: exponents, "high": high, "low": low})
         return _grouped(data, [*every, EXTRA], [("high", "sum"), ("low", "sum")])
-    made = []
-    for layer in layers or [np.zeros(groups.groups)]:
-        exponents, (high, low) = float_parts(array_of_numbers(layer))
-        made.append(pa.table({**groups.keys, EXTRA: exponents, "high": high, "low": low}))
-    return pa.concat_tables(made)
+    made = [pa.table({**groups.keys, **_parts(layer)}) for layer in layers]
+    return made[0] if len(made) == 1 else pa.concat_tables(made)
+
+
+def _parts(layer: Layer) -> dict[str, pa.Array]:
+    """The sums of a layer as `float_parts` gives doubles: exponents, and halves of the whole numbers that belong to them."""
+    exponents = np.full(len(layer.sums), layer.exponent, np.int32)
+    halves = {"high": layer.sums >> FLOAT_LOW_BITS, "low": layer.sums & ((1 << FLOAT_LOW_BITS) - 1)}
+    return {name: array_of_numbers(numbers) for name, numbers in {EXTRA: exponents, **halves}.items()}
 
 
 def _different(columns: dict[str, Any]) -> pa.Table:
