@@ -46,9 +46,11 @@ def may_answer_here(plan: ReadPlan) -> bool:
 
     Without a filter, a request for few rows reads few splits.
     """
+    return _is_small(plan) or _counted_in_log(plan)
+
+
+def _is_small(plan: ReadPlan) -> bool:
     options, request = plan.handle.options, plan.request
-    if _counted_in_log(plan):
-        return True
     if not options[opt.READ_LOCAL_ENABLED]:
         return False
     if request.aggregate is None and request.last is not None and request.last > options[opt.READ_LOCAL_MAX_ROWS]:

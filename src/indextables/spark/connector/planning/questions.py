@@ -130,7 +130,7 @@ class Question:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns that Spark wants, `_score` among them if Spark wants it."""
-        return tuple(self.wanted.names)
+        return tuple(self.schema.names if self.asked.get("columns") is None else self.wanted.names)
 
     @cached_property
     def wanted(self) -> StructType:
