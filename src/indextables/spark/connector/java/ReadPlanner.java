@@ -49,7 +49,7 @@ public class ReadPlanner implements ScanBuilder, SupportsPushDownV2Filters, Supp
         List left = new ArrayList();
         for (int i = 0; i < predicates.length; i++) {
             int answered = answers[i];
-            if (!prints(predicates[i])) answered = UNSUPPORTED;
+            if (answered != UNSUPPORTED && !prints(predicates[i])) answered = UNSUPPORTED;
             if (answered != UNSUPPORTED) {
                 applied.add(trees.get(i));
                 taken.add(predicates[i]);
@@ -62,12 +62,14 @@ public class ReadPlanner implements ScanBuilder, SupportsPushDownV2Filters, Supp
         return (Predicate[]) left.toArray(new Predicate[0]);
     }
 
-    /** Spark prints what a table took, and 4.2 fails to print a null of type binary. Such a filter is Spark's. */
+    /** Spark prints what a table took, and 4.2 fails to print some filters, such as those with a null of type binary. These are Spark's. */
     private static boolean prints(Predicate predicate) {
         try {
             predicate.toString();
             return true;
         } catch (AssertionError e) {
+            return false;
+        } catch (RuntimeException e) {
             return false;
         }
     }
