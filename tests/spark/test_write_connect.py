@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -66,5 +67,5 @@ def test_connect_has_what_a_classic_session_has(found: dict[str, Any]) -> None:
 def test_connect_loses_no_row_that_others_append_to_what_is_overwritten(found: dict[str, Any]) -> None:
     said, ids = found["own rows"]
     assert "FilesChanged" in said
-    assert "computed from version 1, and version 2 changed rows" in said
+    assert re.search(r"and version \d+ changed rows", said)
     assert ids == [1, 2, 3, 77]

